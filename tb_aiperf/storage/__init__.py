@@ -1,0 +1,1 @@
+"""Records to TensorBoard summaries and back."""
