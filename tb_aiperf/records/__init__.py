@@ -1,6 +1,7 @@
 """The nouns that every layer shares. Depends on numpy and msgspec only."""
 
 from tb_aiperf.records.attempt import Attempt, new_attempt_id
+from tb_aiperf.records.environment import Environment
 from tb_aiperf.records.resource_table import QUANTITIES, Quantity, ResourceTable
 from tb_aiperf.records.stages import (
     LOOPS,
@@ -24,6 +25,7 @@ __all__ = [
     "STAGE_KEYS",
     "STEP_ROW",
     "Attempt",
+    "Environment",
     "Quantity",
     "ResourceTable",
     "Segment",

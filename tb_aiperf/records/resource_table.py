@@ -87,13 +87,15 @@ QUANTITIES: tuple[Quantity, ...] = (
         key="network_receive_bytes_per_s",
         title="Network in",
         unit="bytes/s",
-        meaning="Bytes received on all interfaces but loopback per second.",
+        meaning="Bytes received per second on network interfaces with hardware; where none shows, as in a container, "
+        "on all but loopback.",
     ),
     Quantity(
         key="network_send_bytes_per_s",
         title="Network out",
         unit="bytes/s",
-        meaning="Bytes sent on all interfaces but loopback per second.",
+        meaning="Bytes sent per second on network interfaces with hardware; where none shows, as in a container, "
+        "on all but loopback.",
     ),
     Quantity(
         key="gpu_utilisation_share",

@@ -85,8 +85,8 @@ STAGES: tuple[Stage, ...] = (
         key="logging",
         title="Logging",
         color="logging",
-        meaning="Handing metrics to the loggers and flushing them, and direct calls of a TensorBoard writer's add_* "
-        "methods. self.log itself belongs to the stage that calls it.",
+        meaning="Computing logged metrics, handing them to the loggers and flushing them, and direct calls of a "
+        "TensorBoard writer's add_* methods. self.log itself belongs to the stage that calls it.",
     ),
     Stage(
         key="validation",
@@ -132,19 +132,19 @@ SEGMENTS: tuple[Segment, ...] = (
     ),
     Segment(
         key="epoch_boundary",
-        title="Between epochs",
-        meaning="From the end of an epoch's last step to the first step of the next: epoch hooks, epoch-end "
-        "checkpoints, worker restarts.",
+        title="Epoch boundary",
+        meaning="From the end of an epoch's last step to the next epoch's first step or the end of the loop: epoch "
+        "hooks, epoch-end checkpoints, worker restarts.",
     ),
     Segment(
         key="shutdown",
         title="Shutdown",
-        meaning="From the end of the last epoch to the end of the attempt.",
+        meaning="From the end of the loop to the end of the attempt: closing hooks of callbacks and of the module.",
     ),
     Segment(
         key="interrupted",
         title="Interrupted",
-        meaning="The unfinished step at the moment of an exception, a signal or the end of the data.",
+        meaning="What was under way at the moment of an exception or a signal: an unfinished step counts here, not as a step.",
     ),
 )
 

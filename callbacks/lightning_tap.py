@@ -1,0 +1,412 @@
+"""Taps a Lightning Trainer: its profiler actions and a few loop methods drive a `StageClock`.
+
+Nothing of the Trainer's configuration changes and the user's profiler stays in use: the tap sets instance attributes and
+removes them again. Attributes that are Lightning's private ones are optional: where one is missing, its time stays in
+the stage around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from tb_aiperf.callbacks.actions import VALIDATION_KEEPS_OUT, is_fetch, stage_of
+from tb_aiperf.callbacks.destination import is_summary_writer
+from tb_aiperf.callbacks.patches import PatchSet
+from tb_aiperf.capture.stage_clock import StageClock
+from tb_aiperf.records import SEGMENT_KEYS, STEP_ROW
+
+STARTUP = SEGMENT_KEYS.index("startup")
+EPOCH_BOUNDARY = SEGMENT_KEYS.index("epoch_boundary")
+SHUTDOWN = SEGMENT_KEYS.index("shutdown")
+INTERRUPTED = SEGMENT_KEYS.index("interrupted")
+
+#: Methods of a TensorBoard writer that a user calls directly.
+_WRITER_METHODS = (
+    "add_scalar",
+    "add_scalars",
+    "add_tensor",
+    "add_histogram",
+    "add_histogram_raw",
+    "add_image",
+    "add_images",
+    "add_image_with_boxes",
+    "add_figure",
+    "add_video",
+    "add_audio",
+    "add_text",
+    "add_graph",
+    "add_embedding",
+    "add_pr_curve",
+    "add_mesh",
+    "add_hparams",
+    "flush",
+)
+
+
+class _Inherit:
+    """The context of an action that belongs to the stage around it."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        pass
+
+
+_INHERIT = _Inherit()
+
+
+class _Fetch:
+    """The context of a stand-alone loop's fetch: a new step begins where its batch is asked for."""
+
+    __slots__ = ("_cut", "_stage")
+
+    def __init__(self, cut: Callable[[], None], stage: Any) -> None:
+        self._cut = cut
+        self._stage = stage
+
+    def __enter__(self) -> None:
+        self._cut()
+        self._stage.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stage.__exit__(kind, error, traceback)
+
+
+class LightningTap:
+    """Drives `clock` from `trainer` between `install` and `remove`.
+
+    on_failure is called with the exception when the tap itself fails; the tap is then inert and the training goes on.
+    """
+
+    def __init__(self, trainer: Any, clock: StageClock, on_failure: Callable[[BaseException], None]) -> None:
+        self._trainer = trainer
+        self._clock = clock
+        self._on_failure = on_failure
+        self._patches = PatchSet()
+        self._hooks: list[Any] = []
+        self._checkpoint_keys = frozenset(
+            callback.state_key for callback in trainer.callbacks if _is_checkpoint_callback(callback)
+        )
+        self._training_contexts: dict[str, Any] = {}
+        self._validation_contexts: dict[str, Any] = {}
+        self._contexts = self._training_contexts
+        self._in_loop = False
+        self._failed = False
+        self._processed_at_cut = -1
+        self._epoch_loop: Any = None
+        self._evaluation_loop: Any = None
+        self._evaluation_step = 0
+        self._cut_on_fetch = True
+
+    # ---- installing and removing ----
+
+    def install(self, loop: str) -> None:
+        """Tap the trainer for one attempt of `loop` (`train`, `validate`, `test`, `predict`) and start the clock."""
+        self._tap_profiler()
+        self._tap_logging()
+        if loop == "train":
+            self._tap_fit()
+        else:
+            self._tap_evaluation(loop)
+        self._clock.begin(segment=STARTUP)
+
+    def remove(self, *, interrupted: bool = False) -> None:
+        """Close the open row, stop the clock and restore the trainer. May be called more than once."""
+        self._in_loop = False
+        if self._clock.running:
+            if interrupted:
+                self._clock.relabel(segment=INTERRUPTED)
+            self._clock.end()
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks.clear()
+        self._patches.undo()
+
+    def _tap_profiler(self) -> None:
+        profiler = self._trainer.profiler
+        clock = self._clock
+        context_of = self._context_of
+
+        if type(profiler).__name__ == "PassThroughProfiler" and not vars(type(profiler)).keys() & {"profile"}:
+            # Lightning's own default does nothing; answering in its place costs less than it does.
+            def fast_profile(_: Callable[..., Any]) -> Callable[..., Any]:
+                def profile(action_name: str) -> Any:
+                    return self._contexts.get(action_name) or context_of(action_name)
+
+                return profile
+
+            def fast_start(_: Callable[..., Any]) -> Callable[..., Any]:
+                def start(action_name: str) -> None:
+                    (self._contexts.get(action_name) or context_of(action_name)).__enter__()
+
+                return start
+
+            def fast_stop(_: Callable[..., Any]) -> Callable[..., Any]:
+                def stop(action_name: str) -> None:
+                    (self._contexts.get(action_name) or context_of(action_name)).__exit__(None, None, None)
+
+                return stop
+
+            self._patches.replace(profiler, "profile", fast_profile)
+            self._patches.replace(profiler, "start", fast_start)
+            self._patches.replace(profiler, "stop", fast_stop)
+            return
+
+        inside_profiler = clock.stage("profiler")
+
+        def timed_start(inner: Callable[..., Any]) -> Callable[..., Any]:
+            def start(action_name: str) -> None:
+                with inside_profiler:
+                    inner(action_name)
+                (self._contexts.get(action_name) or context_of(action_name)).__enter__()
+
+            return start
+
+        def timed_stop(inner: Callable[..., Any]) -> Callable[..., Any]:
+            def stop(action_name: str) -> None:
+                (self._contexts.get(action_name) or context_of(action_name)).__exit__(None, None, None)
+                with inside_profiler:
+                    inner(action_name)
+
+            return stop
+
+        self._patches.replace(profiler, "start", timed_start)
+        self._patches.replace(profiler, "stop", timed_stop)
+
+    def _tap_logging(self) -> None:
+        connector = getattr(self._trainer, "_logger_connector", None)
+        # on_batch_end computes what the progress bar shows, the update_* methods what the loggers get.
+        for name in ("log_metrics", "on_batch_end", "update_train_step_metrics", "update_train_epoch_metrics"):
+            self._in_stage(connector, name, "logging")
+        for each in self._trainer.loggers:
+            self._in_stage(each, "log_metrics", "logging")
+            writer = getattr(each, "experiment", None)
+            if is_summary_writer(writer):
+                for name in _WRITER_METHODS:
+                    self._in_stage(writer, name, "logging")
+
+    def _tap_fit(self) -> None:
+        trainer = self._trainer
+        fit_loop = trainer.fit_loop
+        self._epoch_loop = epoch_loop = fit_loop.epoch_loop
+        self._in_stage(fit_loop, "setup_data", "loader_start")
+        self._in_stage(epoch_loop, "on_run_start", "loader_start")
+        self._patches.replace(fit_loop, "run", self._make_fit_run)
+        self._patches.replace(epoch_loop, "run", self._make_epoch_run)
+        self._patches.replace(epoch_loop, "advance", self._make_advance)
+        self._patches.replace(epoch_loop.val_loop, "run", self._make_validation)
+        if not trainer.lightning_module.automatic_optimization:
+            self._in_stage(trainer.strategy, "backward", "backward")  # manual_backward has no action
+            self._tap_bare_optimizers()
+
+    def _tap_bare_optimizers(self) -> None:
+        """In manual optimisation, count optimizers that are stepped without Lightning's wrapper."""
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+        clock, optimizer = self._clock, self._clock.index["optimizer"]
+
+        def before(*_: Any) -> None:
+            clock.push(optimizer)
+
+        def after(*_: Any) -> None:
+            clock.pop()
+
+        self._hooks += [register_optimizer_step_pre_hook(before), register_optimizer_step_post_hook(after)]
+
+    def _tap_evaluation(self, loop: str) -> None:
+        names = {"validate": "validate_loop", "test": "test_loop", "predict": "predict_loop"}
+        self._evaluation_loop = evaluation = getattr(self._trainer, names[loop])
+        self._in_stage(evaluation, "setup_data", "loader_start")
+        self._patches.replace(evaluation, "reset", self._make_evaluation_reset)
+        self._patches.replace(evaluation, "on_run_end", self._make_evaluation_end)
+
+    def _in_stage(self, owner: Any, name: str, stage: str) -> None:
+        """Make `owner.name` count as `stage`, where there is such a method."""
+        if owner is None:
+            return
+        index, validation = self._clock.index[stage], self._clock.index["validation"]
+        inside = index if stage in VALIDATION_KEEPS_OUT else validation
+        clock = self._clock
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def timed(*args: Any, **kwargs: Any) -> Any:
+                clock.push(index if self._contexts is self._training_contexts else inside)
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    clock.pop()
+
+            return timed
+
+        self._patches.replace(owner, name, make)
+
+    # ---- actions ----
+
+    def _context_of(self, action: str) -> Any:
+        """Context of an action seen for the first time in this phase; remembered."""
+        context: Any = _INHERIT
+        try:
+            stage = stage_of(action, self._checkpoint_keys)
+            validating = self._contexts is self._validation_contexts
+            if (validating and stage not in VALIDATION_KEEPS_OUT) or self._is_empty_hook(action):
+                stage = None
+            if stage is not None:
+                context = self._clock.stage(stage)
+                if self._evaluation_loop is not None and is_fetch(action):
+                    context = _Fetch(self._evaluation_fetch, context)
+        except Exception as error:  # noqa: BLE001
+            self._fail(error)
+        self._contexts[action] = context
+        return context
+
+    def _is_empty_hook(self, action: str) -> bool:
+        """Whether the action runs a hook of the LightningModule that is Lightning's own empty one: not worth timing."""
+        owner, _, hook = action.rpartition(".")
+        if not (owner.startswith("[LightningModule]") and hook.startswith("on_")):
+            return False
+        module = self._trainer.lightning_module
+        defined = getattr(type(module), hook, None)
+        own = getattr(defined, "__module__", "").startswith(("lightning.pytorch.", "pytorch_lightning."))
+        return own and hook not in vars(module)
+
+    def _fail(self, error: BaseException) -> None:
+        """The tap itself is at fault: stop measuring, never the training."""
+        if self._failed:
+            return
+        self._failed = True
+        self._in_loop = False
+        self._on_failure(error)
+
+    # ---- fit ----
+
+    def training_started(self) -> None:
+        """Called from on_train_start: rows from here on add up to the training's wall-clock."""
+        self._clock.cut(*self._position(), STARTUP)
+        self._in_loop = True
+
+    def training_ended(self) -> None:
+        """Called from on_train_end."""
+        self._in_loop = False
+        self._clock.cut(*self._position(), SHUTDOWN)
+
+    def _position(self) -> tuple[int, int, int, int]:
+        """Step, global step, batch and epoch of the row that begins now, in a fit."""
+        epoch_loop = self._epoch_loop
+        progress = epoch_loop.batch_progress.current
+        self._processed_at_cut = progress.processed
+        return epoch_loop._batches_that_stepped, epoch_loop.global_step, progress.ready, self._trainer.current_epoch
+
+    def _make_fit_run(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            # A tuner may run the loop inside our loop, with its own callbacks: its batches are not steps.
+            outer, self._in_loop = self._in_loop, False
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._in_loop = outer
+
+        return run
+
+    def _make_advance(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def advance(data_fetcher: Any) -> Any:
+            if self._in_loop:
+                try:
+                    self._clock.cut(*self._position())
+                except Exception as error:  # noqa: BLE001
+                    self._fail(error)
+            return original(data_fetcher)
+
+        return advance
+
+    def _make_epoch_run(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def run(data_fetcher: Any) -> Any:
+            result = original(data_fetcher)  # an exception leaves the row open: it is no complete step
+            if self._in_loop:
+                try:
+                    self._end_epoch()
+                except Exception as error:  # noqa: BLE001
+                    self._fail(error)
+            return result
+
+        return run
+
+    def _end_epoch(self) -> None:
+        if self._epoch_loop.batch_progress.current.processed == self._processed_at_cut:
+            # The loader had nothing more to give: the row that asked for it is no step.
+            self._clock.relabel(segment=EPOCH_BOUNDARY)
+        else:
+            self._clock.cut(*self._position(), EPOCH_BOUNDARY)
+
+    def _make_validation(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        clock, validation = self._clock, self._clock.index["validation"]
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            clock.push(validation)
+            outer, self._contexts = self._contexts, self._validation_contexts
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._contexts = outer
+                clock.pop()
+
+        return run
+
+    # ---- validate, test, predict ----
+
+    def _make_evaluation_reset(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        loader_start = self._clock.stage("loader_start")
+
+        def reset(*args: Any, **kwargs: Any) -> Any:
+            with loader_start:
+                result = original(*args, **kwargs)
+            fetcher = getattr(self._evaluation_loop, "_data_fetcher", None)
+            # With `validation_step(dataloader_iter)` the step function fetches, some batches late or none at all.
+            self._cut_on_fetch = type(fetcher).__name__ != "_DataLoaderIterDataFetcher"
+            self._in_loop = True
+            return result
+
+        return reset
+
+    def _evaluation_fetch(self) -> None:
+        if self._in_loop and self._cut_on_fetch:
+            self._cut_evaluation()
+
+    def batch_started(self) -> None:
+        """Called from the on_*_batch_start hooks of validate, test and predict."""
+        if self._in_loop and not self._cut_on_fetch:
+            self._cut_evaluation()
+
+    def _cut_evaluation(self, segment: int = STEP_ROW) -> None:
+        try:
+            trainer = self._trainer
+            progress = self._evaluation_loop.batch_progress.current
+            self._processed_at_cut = progress.processed
+            self._clock.cut(self._evaluation_step, trainer.global_step, progress.ready, trainer.current_epoch, segment)
+            self._evaluation_step += 1
+        except Exception as error:  # noqa: BLE001
+            self._fail(error)
+
+    def _make_evaluation_end(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def on_run_end(*args: Any, **kwargs: Any) -> Any:
+            if self._in_loop:
+                self._in_loop = False
+                if self._evaluation_loop.batch_progress.current.processed == self._processed_at_cut:
+                    self._clock.relabel(segment=SHUTDOWN)  # asked for a batch, and there was none
+                else:
+                    self._cut_evaluation(SHUTDOWN)
+            return original(*args, **kwargs)
+
+        return on_run_end
+
+
+def _is_checkpoint_callback(callback: Any) -> bool:
+    return any(base.__name__ == "Checkpoint" for base in type(callback).__mro__)

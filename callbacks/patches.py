@@ -1,0 +1,42 @@
+"""Replaces attributes of living objects and puts everything back exactly."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+_ABSENT = object()
+
+
+class PatchSet:
+    """Instance-level replacements of methods, undone in reverse order.
+
+    Only the instance's own dictionary is touched, never a class, so other objects of the class are untouched.
+    """
+
+    def __init__(self) -> None:
+        self._undo: list[tuple[Any, str, Any, Any]] = []
+
+    def replace(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> bool:
+        """Set `owner.name` to `make(its present value)`. Returns False where there is nothing callable to replace."""
+        original = getattr(owner, name, None)
+        if not callable(original):
+            return False
+        replacement = make(original)
+        functools.update_wrapper(replacement, original)
+        before = vars(owner).get(name, _ABSENT)
+        setattr(owner, name, replacement)
+        self._undo.append((owner, name, before, replacement))
+        return True
+
+    def undo(self) -> None:
+        """Put every attribute back, unless somebody else has replaced it since: theirs then stays."""
+        while self._undo:
+            owner, name, before, replacement = self._undo.pop()
+            if vars(owner).get(name) is not replacement:
+                continue
+            if before is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
