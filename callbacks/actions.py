@@ -1,7 +1,7 @@
 """Which stage each of Lightning's profiler actions belongs to.
 
-Lightning wraps every hook and step in ``trainer.profiler.profile(name)``. The names differ between versions, so an unknown
-name inherits the stage around it: at worst its time moves to the surrounding stage, never gets lost.
+Lightning wraps every hook and step in ``trainer.profiler.profile(name)``. The names differ between versions, so an
+unknown name inherits the stage around it: at worst its time moves to the surrounding stage, never gets lost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The base class of the callbacks: Lightning's own, from whichever of its two packages are installed.
 
-`lightning.pytorch` and `pytorch_lightning` are distinct class trees, and a Trainer of one refuses a callback of the other.
-A class that inherits from both is accepted by both.
+`lightning.pytorch` and `pytorch_lightning` are distinct class trees, and a Trainer of one refuses a callback of the
+other. A class that inherits from both is accepted by both.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _BATCH_HOOKS = (
 def hide_empty_hooks(callback: Any) -> list[str]:
     """Set the per-batch hooks that `callback`'s class leaves empty to None on the instance; returns their names.
 
-    Lightning enters a profiler action for each hook of each callback, some 4 µs for nothing, and passes over a hook that is
-    not callable. `show_hooks` undoes it.
+    Lightning enters a profiler action for each hook of each callback, some 4 µs for nothing, and passes over a hook
+    that is not callable. `show_hooks` undoes it.
     """
     hidden = [
         name

@@ -50,7 +50,7 @@ def resolve_destination(trainer: Any, dirpath: str | None, own_folder: str | Non
 
 def _choose(trainer: Any, dirpath: str | None, own_folder: str | None) -> tuple[Any, str | None]:
     for logger in trainer.loggers:
-        writer = getattr(logger, "experiment", None)
+        writer: Any = getattr(logger, "experiment", None)
         if is_summary_writer(writer):
             folder = str(writer.log_dir if hasattr(writer, "log_dir") else writer.logdir)
             if dirpath is None or os.path.abspath(dirpath) == os.path.abspath(folder):

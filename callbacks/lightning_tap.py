@@ -1,7 +1,7 @@
 """Taps a Lightning Trainer: its profiler actions and a few loop methods drive a `StageClock`.
 
-Nothing of the Trainer's configuration changes and the user's profiler stays in use: the tap sets instance attributes and
-removes them again. Attributes that are Lightning's private ones are optional: where one is missing, its time stays in
+Nothing of the Trainer's configuration changes and the user's profiler stays in use: the tap sets instance attributes
+and removes them again. Methods that are Lightning's private ones are optional: where one is missing, its time stays in
 the stage around it.
 """
 
@@ -11,11 +11,12 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from tb_aiperf.callbacks.actions import VALIDATION_KEEPS_OUT, is_fetch, stage_of
-from tb_aiperf.callbacks.destination import is_summary_writer
-from tb_aiperf.callbacks.patches import PatchSet
 from tb_aiperf.capture.stage_clock import StageClock
 from tb_aiperf.records import SEGMENT_KEYS, STEP_ROW
+
+from .actions import VALIDATION_KEEPS_OUT, is_fetch, stage_of
+from .destination import is_summary_writer
+from .patches import PatchSet
 
 STARTUP = SEGMENT_KEYS.index("startup")
 EPOCH_BOUNDARY = SEGMENT_KEYS.index("epoch_boundary")

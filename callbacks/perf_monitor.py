@@ -8,11 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tb_aiperf.callbacks.base import LightningCallback, hide_empty_hooks, show_hooks
-from tb_aiperf.callbacks.destination import Destination, resolve_destination
-from tb_aiperf.callbacks.lightning_tap import LightningTap
-from tb_aiperf.callbacks.messages import say, warn
-from tb_aiperf.callbacks.recorder import Recorder
 from tb_aiperf.capture.environment import collect_environment
 from tb_aiperf.capture.resources import ResourceSampler
 from tb_aiperf.capture.stage_clock import StageClock
@@ -20,6 +15,12 @@ from tb_aiperf.capture.totals import StepTotals
 from tb_aiperf.records import STAGES, Attempt, StepTable
 from tb_aiperf.storage.sink import FolderSink, SummarySink, writer_sink
 from tb_aiperf.storage.writer import ResourceSeriesWriter, StepSeriesWriter, write_report
+
+from .base import LightningCallback, hide_empty_hooks, show_hooks
+from .destination import Destination, resolve_destination
+from .lightning_tap import LightningTap
+from .messages import say, warn
+from .recorder import Recorder
 
 Hook = TypeVar("Hook", bound=Callable[..., Any])
 
@@ -43,8 +44,8 @@ def _never_raise(hook: Hook) -> Hook:
 class PerfMonitor(LightningCallback):  # type: ignore[misc]
     """Times every step by exclusive stages and shows them in TensorBoard's tab "AI performance".
 
-    Works for fit, validate, test and predict, in `lightning.pytorch` and `pytorch_lightning`. It adds no synchronisation of the
-    device and, after its setup, no communication between ranks.
+    Works for fit, validate, test and predict, in `lightning.pytorch` and `pytorch_lightning`. It never synchronises the
+    device, and after its setup ranks do not communicate for it.
 
     Args:
         resources: also sample CPU, memory, disk, network and GPU.
@@ -161,7 +162,9 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
             write_report(sink, "attempt", attempt, attempt)
             steps = StepSeriesWriter(sink, attempt)
             if self.resources:
-                sampler = ResourceSampler(origin_ns=clock.origin_ns)
+                device = trainer.strategy.root_device
+                ordinals = [device.index or 0] if device.type == "cuda" else None
+                sampler = ResourceSampler(origin_ns=clock.origin_ns, gpu_ordinals=ordinals)
                 resources = ResourceSeriesWriter(sink, attempt)
         self._totals = StepTotals(clock.stages)
         self._recorder = recorder = Recorder(
@@ -176,7 +179,9 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
         )
         recorder.start(clock)
         if self.verbose and trainer.global_rank == 0 and destination.folder is not None:
-            say(f"timing every step; look at it with: tensorboard --logdir {os.path.dirname(destination.folder) or '.'}")
+            say(
+                f"timing every step; look at it with: tensorboard --logdir {os.path.dirname(destination.folder) or '.'}"
+            )
 
     @_never_raise
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:

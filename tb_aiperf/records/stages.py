@@ -144,7 +144,8 @@ SEGMENTS: tuple[Segment, ...] = (
     Segment(
         key="interrupted",
         title="Interrupted",
-        meaning="What was under way at the moment of an exception or a signal: an unfinished step counts here, not as a step.",
+        meaning="What was under way at the moment of an exception or a signal: an unfinished step counts here, not as "
+        "a step.",
     ),
 )
 

@@ -65,7 +65,8 @@ class StepTable:
     @property
     def wall(self) -> npt.NDArray[np.int64]:
         """[n] wall-clock of each row in ticks: the sum of its stages."""
-        return self.durations.sum(axis=0, dtype=np.int64)
+        total: npt.NDArray[np.int64] = self.durations.sum(axis=0, dtype=np.int64)
+        return total
 
     @property
     def nbytes(self) -> int:
@@ -75,7 +76,12 @@ class StepTable:
     def select(self, rows: Any) -> StepTable:
         """The rows that a numpy index (mask, slice, integer array) picks, in its order."""
         picked = {name: getattr(self, name)[rows] for name in self.row_columns()}
-        return replace(self, durations=self.durations[:, rows], **picked)
+        if isinstance(rows, slice):
+            durations = self.durations[:, rows]
+        else:
+            # A mask or integers as the second index would give column order, ten times slower to work on.
+            durations = self.durations.take(np.arange(len(self))[rows], axis=1)
+        return replace(self, durations=durations, **picked)
 
     def steps_only(self) -> StepTable:
         """Without segments."""

@@ -1,7 +1,7 @@
 """What the tap adds to a step of a bare Trainer, and what `profiler="advanced"` adds, in one run.
 
-The trainings alternate, so that a noisy machine hits all alike. Printed: the median over the pairs of the difference between
-the median step times. Run it with: python -m tests.benchmarks.overhead
+The trainings alternate, so that a noisy machine hits all alike. Printed: the median over the pairs of the difference
+between the median step times. Run it with: python -m tests.benchmarks.overhead
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule, Trainer
-from tb_aiperf.callbacks import PerfMonitor
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
+
+from tb_aiperf.callbacks import PerfMonitor
 
 
 class Tiny(LightningModule):

@@ -18,11 +18,15 @@ from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import LearningRateFinder, ModelCheckpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 from lightning.pytorch.utilities import CombinedLoader
-from tb_aiperf.records import SEGMENT_KEYS, STEP_ROW
 
+from tb_aiperf.records import SEGMENT_KEYS, STEP_ROW
 from tests.integration import trainings as t
 
-STAGES_WITH_TIME = ("data_wait", "transfer", "forward", "backward", "optimizer", "lr_scheduler")
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings without a logger write below the working directory."""
+    monkeypatch.chdir(tmp_path)
 
 
 def train(model: t.Model, loaders: Any, monitor: t.CollectingMonitor, val: Any = None, **kwargs: Any) -> Trainer:
@@ -77,7 +81,14 @@ def test_the_tap_is_in_place_during_training_and_gone_after() -> None:
             seen.update(snapshot(trainer))
 
     trainer = train(t.ManualModel(), t.loader(), t.CollectingMonitor(), callbacks=[Looks()])
-    names = {"profiler.profile", "profiler.start", "fit_loop.run", "epoch_loop.advance", "val_loop.run", "strategy.backward"}
+    names = {
+        "profiler.profile",
+        "profiler.start",
+        "fit_loop.run",
+        "epoch_loop.advance",
+        "val_loop.run",
+        "strategy.backward",
+    }
     assert names <= set(seen)
     assert seen["hooks"] == 2
     assert snapshot(trainer) == {"hooks": 0}
@@ -141,7 +152,9 @@ def test_loader_start_is_found_between_the_steps() -> None:
     segments = table.select(table.segment != STEP_ROW)
     found = [
         (SEGMENT_KEYS[segment], int(spent) // t.MS)
-        for segment, spent in zip(segments.segment, segments.durations[segments.stages.index("loader_start")], strict=True)
+        for segment, spent in zip(
+            segments.segment, segments.durations[segments.stages.index("loader_start")], strict=True
+        )
         if spent
     ]
     assert found == [("startup", 15), ("epoch_boundary", 15), ("epoch_boundary", 15)]
@@ -246,10 +259,12 @@ def test_rows_are_exact_and_as_many_as_batches(name: str, tmp_path: Path) -> Non
     else:
         assert steps.step.tolist() == list(range(expected))
     if name == "manual_two_optimizers":
-        assert steps.global_step.tolist() == [index for index in range(expected)]
+        assert steps.global_step.tolist() == list(range(expected))
 
 
-@pytest.mark.parametrize(("delays", "stage", "each"), [({"backward": 3}, "backward", 6), ({"optimizer": 4}, "optimizer", 8)])
+@pytest.mark.parametrize(
+    ("delays", "stage", "each"), [({"backward": 3}, "backward", 6), ({"optimizer": 4}, "optimizer", 8)]
+)
 def test_manual_optimisation_counts_both_optimizers(delays: dict[str, int], stage: str, each: int) -> None:
     monitor = t.CollectingMonitor()
     train(t.ManualModel(**delays), t.loader(), monitor)
@@ -375,7 +390,9 @@ def test_stand_alone_loops_are_timed_by_batch(method: str, expected: int, make_l
         enable_model_summary=False,
     )
     delays = {"validation": 5} if method == "validate" else {"forward": 5}
-    getattr(trainer, method)(t.Model(transfer=2, **delays), make_loader(40, delay=1), **({"verbose": False} if method != "predict" else {}))
+    getattr(trainer, method)(
+        t.Model(transfer=2, **delays), make_loader(40, delay=1), **({"verbose": False} if method != "predict" else {})
+    )
     table = monitor.table()
     t.check_exact(table)
     steps = table.steps_only()
@@ -429,7 +446,9 @@ def test_pytorch_lightning_trainer_accepts_the_same_callback() -> None:
         assert t.stage_ms(table, "forward") == [5] * 10
 
 
-def test_a_failing_tap_never_reaches_the_training(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_tap_never_reaches_the_training(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     from tb_aiperf.callbacks.lightning_tap import LightningTap
 
     def broken(self: Any) -> Any:

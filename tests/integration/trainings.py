@@ -11,10 +11,11 @@ import torch
 from lightning.pytorch import Callback, LightningModule
 from lightning.pytorch.loggers.logger import Logger
 from lightning.pytorch.profilers import Profiler
-from tb_aiperf.callbacks import PerfMonitor
-from tb_aiperf.records import STEP_ROW, StepTable
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+from tb_aiperf.callbacks import PerfMonitor
+from tb_aiperf.records import STEP_ROW, StepTable
 
 MS = 1_000_000
 
