@@ -1,1 +1,24 @@
-"""Stored records to answers: plain dictionaries, the same for plugin and command line."""
+"""Stored records to answers: plain dictionaries, the same for plugin and command line.
+
+Every number is explained in `definitions`; `docs/http_api.md` describes the answers. Times are floats in seconds, what
+was not measured is None, and no answer holds NaN or infinity.
+"""
+
+from tb_aiperf.reports.run_list import runs
+from tb_aiperf.reports.run_overview import overview
+from tb_aiperf.reports.run_summary import overviews, report, summary
+from tb_aiperf.reports.selection import BadRequestError, NotFoundError
+from tb_aiperf.reports.step_rows import steps_csv
+from tb_aiperf.reports.step_window import steps
+
+__all__ = [
+    "BadRequestError",
+    "NotFoundError",
+    "overview",
+    "overviews",
+    "report",
+    "runs",
+    "steps",
+    "steps_csv",
+    "summary",
+]
