@@ -1,7 +1,8 @@
 """Sleeps planted in every stage of a real training, and what the stages say.
 
 Printed per stage: the sleep asked for, the sleep as it really was (by the sleeper's own clock), and what the stage
-holds more than in the same training without sleeps; medians over the steps in milliseconds. Run it with: python -m tests.benchmarks.planted_sleeps
+holds more than in the same training without sleeps; medians over the steps in milliseconds.
+Run it with: python -m tests.benchmarks.planted_sleeps
 """
 
 from __future__ import annotations
