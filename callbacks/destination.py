@@ -24,9 +24,14 @@ class Destination:
     attempt: str
 
 
-def is_summary_writer(candidate: Any) -> bool:
-    """Whether this is torch's or tensorboardX's SummaryWriter. Lightning's stand-ins on other ranks are not."""
-    return any(base.__name__ == "SummaryWriter" for base in type(candidate).__mro__)
+def summary_writer_of(logger: Any) -> Any:
+    """The logger's SummaryWriter of torch or tensorboardX, or None. Lightning's stand-ins on other ranks are none."""
+    try:
+        experiment = logger.experiment
+    except Exception:  # noqa: BLE001  a logger that has none, or whose server does not answer
+        return None
+    is_writer = any(base.__name__ == "SummaryWriter" for base in type(experiment).__mro__)
+    return experiment if is_writer else None
 
 
 def resolve_destination(trainer: Any, dirpath: str | None, own_folder: str | None) -> Destination:
@@ -36,22 +41,25 @@ def resolve_destination(trainer: Any, dirpath: str | None, own_folder: str | Non
     own_folder  the folder made for an earlier attempt of this callback, to be used again
     """
     rank = trainer.global_rank
-    writer, folder = None, None
+    writer, folder, attempt, failure = None, None, new_attempt_id(), None
     if rank == 0:
-        writer, folder = _choose(trainer, dirpath, own_folder)
+        try:
+            writer, folder = _choose(trainer, dirpath, own_folder)
+        except Exception as error:  # noqa: BLE001  the other ranks wait for the broadcast
+            failure = error
     if trainer.world_size > 1:
-        folder, attempt = trainer.strategy.broadcast((folder, new_attempt_id()))
+        folder, attempt = trainer.strategy.broadcast((folder, attempt))
         if rank > 0 and folder is not None:
             folder = os.path.join(folder, f"rank_{rank}")
-    else:
-        attempt = new_attempt_id()
+    if failure is not None:
+        raise failure
     return Destination(folder, writer, attempt)
 
 
 def _choose(trainer: Any, dirpath: str | None, own_folder: str | None) -> tuple[Any, str | None]:
     for logger in trainer.loggers:
-        writer: Any = getattr(logger, "experiment", None)
-        if is_summary_writer(writer):
+        writer = summary_writer_of(logger)
+        if writer is not None:
             folder = str(writer.log_dir if hasattr(writer, "log_dir") else writer.logdir)
             if dirpath is None or os.path.abspath(dirpath) == os.path.abspath(folder):
                 return writer, folder

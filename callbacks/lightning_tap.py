@@ -15,7 +15,7 @@ from tb_aiperf.capture.stage_clock import StageClock
 from tb_aiperf.records import SEGMENT_KEYS, STEP_ROW
 
 from .actions import VALIDATION_KEEPS_OUT, is_fetch, stage_of
-from .destination import is_summary_writer
+from .destination import summary_writer_of
 from .patches import PatchSet
 
 STARTUP = SEGMENT_KEYS.index("startup")
@@ -137,7 +137,7 @@ class LightningTap:
         clock = self._clock
         context_of = self._context_of
 
-        if type(profiler).__name__ == "PassThroughProfiler" and not vars(type(profiler)).keys() & {"profile"}:
+        if _is_lightnings(type(profiler)) and type(profiler).__name__ == "PassThroughProfiler":
             # Lightning's own default does nothing; answering in its place costs less than it does.
             def fast_profile(_: Callable[..., Any]) -> Callable[..., Any]:
                 def profile(action_name: str) -> Any:
@@ -190,10 +190,9 @@ class LightningTap:
             self._in_stage(connector, name, "logging")
         for each in self._trainer.loggers:
             self._in_stage(each, "log_metrics", "logging")
-            writer = getattr(each, "experiment", None)
-            if is_summary_writer(writer):
-                for name in _WRITER_METHODS:
-                    self._in_stage(writer, name, "logging")
+            writer = summary_writer_of(each)
+            for name in _WRITER_METHODS if writer is not None else ():
+                self._in_stage(writer, name, "logging")
 
     def _tap_fit(self) -> None:
         trainer = self._trainer
@@ -276,8 +275,7 @@ class LightningTap:
             return False
         module = self._trainer.lightning_module
         defined = getattr(type(module), hook, None)
-        own = getattr(defined, "__module__", "").startswith(("lightning.pytorch.", "pytorch_lightning."))
-        return own and hook not in vars(module)
+        return _is_lightnings(defined) and hook not in vars(module)
 
     def _fail(self, error: BaseException) -> None:
         """The tap itself is at fault: stop measuring, never the training."""
@@ -407,6 +405,11 @@ class LightningTap:
             return original(*args, **kwargs)
 
         return on_run_end
+
+
+def _is_lightnings(definition: Any) -> bool:
+    """Whether a class or function is Lightning's own."""
+    return str(getattr(definition, "__module__", "")).startswith(("lightning.", "pytorch_lightning."))
 
 
 def _is_checkpoint_callback(callback: Any) -> bool:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+import re
 import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 API = "data/plugin/tb_aiperf/api/v1/"
+PATIENCE_S = 120
 
 
 def has_data_server() -> bool:
@@ -27,61 +29,57 @@ def has_data_server() -> bool:
 
 
 class TensorBoard:
-    """Base address and answers of a running TensorBoard."""
+    """A running TensorBoard; `root` ends in a slash."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, root: str) -> None:
+        self.root = root
 
-    def get(self, path: str, **parameters: Any) -> bytes:
-        """Body of a GET below the base address."""
-        query = f"?{urlencode(parameters)}" if parameters else ""
-        with urllib.request.urlopen(f"{self.url}/{path}{query}", timeout=60) as answer:
-            return bytes(answer.read())
+    def read(self, address: str, **query: object) -> tuple[bytes, str]:
+        """Body, as sent over the wire, and content type of a GET below the root."""
+        full = f"{self.root}{address}?{urllib.parse.urlencode(query)}"
+        with urllib.request.urlopen(full, timeout=PATIENCE_S) as response:
+            return response.read(), response.headers["Content-Type"]
 
-    def api(self, route: str, **parameters: Any) -> Any:
+    def get(self, address: str, **query: object) -> Any:
+        """Body of a GET: decoded JSON, or text."""
+        body, kind = self.read(address, **query)
+        return json.loads(body) if "json" in kind else body.decode()
+
+    def api(self, route: str, **query: object) -> Any:
         """Answer of one of the plugin's routes."""
-        return json.loads(self.get(API + route, **parameters))
+        return self.get(API + route, **query)
 
-    def wait_for(self, condition: Callable[[], Any], timeout: float = 60.0) -> Any:
-        """The first true value of `condition`, polled; errors while starting count as not yet."""
-        deadline = time.monotonic() + timeout
+    def await_true(self, condition: Callable[[], bool]) -> None:
+        """Poll until the condition holds; what is not there yet counts as not yet."""
+        until = time.monotonic() + PATIENCE_S
         while True:
-            with contextlib.suppress(urllib.error.URLError, ConnectionError, KeyError, IndexError):
-                if value := condition():
-                    return value
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"TensorBoard at {self.url} did not get there within {timeout} s")
+            try:
+                if condition():
+                    return
+            except (urllib.error.URLError, LookupError, ConnectionError):
+                pass
+            assert time.monotonic() < until, "TensorBoard did not show the data in time"
             time.sleep(0.1)
 
-    def wait_for_steps(self, steps: int, timeout: float = 120.0) -> None:
-        """Wait until the first run's first loop has that many steps."""
-        self.wait_for(lambda: self.api("runs")["runs"][0]["loops"][0]["steps"] >= steps, timeout)
+    def await_steps(self, steps: int) -> None:
+        """Wait until every run there is shows that many steps in its first loop."""
+        self.await_true(lambda: {run["loops"][0]["steps"] for run in self.api("runs")["runs"]} == {steps})
 
 
-@contextlib.contextmanager
-def tensorboard(logdir: Path, *arguments: str) -> Iterator[TensorBoard]:
-    """TensorBoard on `logdir` with its default flags and the given ones, on a free port."""
-    log = logdir.parent / f"{logdir.name}.tensorboard.log"
-    command = [
-        sys.executable,
-        "-m",
-        "tensorboard.main",
-        f"--logdir={logdir}",
-        "--port=0",
-        "--host=127.0.0.1",
-        *arguments,
-    ]
-    with log.open("w") as stream:
-        process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
+@contextmanager
+def tensorboard(log: Path, *arguments: str) -> Iterator[TensorBoard]:
+    """Start on a port that TensorBoard chooses itself, so that none is taken in between; its output goes to `log`."""
+    command = [sys.executable, "-m", "tensorboard.main", "--port", "0", "--reload_interval", "1", *arguments]
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
     try:
-        deadline = time.monotonic() + 60
-        while not (found := [word for word in log.read_text().split() if word.startswith("http://")]):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"TensorBoard did not start: {log.read_text()[-2000:]}")
+        until = time.monotonic() + PATIENCE_S
+        while not (found := re.search(r"TensorBoard \S+ at (http://\S+)", log.read_text())):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text()
             time.sleep(0.1)
-        server = TensorBoard(found[0].rstrip("/"))
-        server.wait_for(lambda: server.get("data/plugins_listing"))
-        yield server
+        root = found[1].replace("localhost", "127.0.0.1")
+        yield TensorBoard(root if root.endswith("/") else f"{root}/")
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE_S)

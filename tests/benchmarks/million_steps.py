@@ -14,59 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tb_aiperf.records import STAGE_KEYS, Attempt, StepTable, new_attempt_id
-from tb_aiperf.storage.sink import FolderSink
-from tb_aiperf.storage.writer import StepSeriesWriter
 from tests.tensorboard_process import API, TensorBoard, has_data_server, tensorboard
-
-#: Typical microseconds per stage; each varies lognormally by 10 %.
-TYPICAL_US = {
-    "data_wait": 8_000,
-    "transfer": 400,
-    "forward": 12_000,
-    "backward": 25_000,
-    "optimizer": 4_000,
-    "lr_scheduler": 60,
-    "callbacks": 500,
-    "logging": 300,
-    "other": 250,
-}
-#: Stages that come only every so many steps.
-PERIODIC_US = {"validation": (1000, 900_000), "checkpoint": (5000, 400_000)}
-
-
-def synthetic(steps: int, seed: int = 0) -> StepTable:
-    """A training of `steps` steps with 13 stages, in nanoseconds."""
-    random = np.random.default_rng(seed)
-    durations = np.zeros((len(STAGE_KEYS), steps), np.int64)
-    for key, typical in TYPICAL_US.items():
-        durations[STAGE_KEYS.index(key)] = typical * 1000 * random.lognormal(0, 0.1, steps)
-    for key, (period, typical) in PERIODIC_US.items():
-        durations[STAGE_KEYS.index(key), period - 1 :: period] = typical * 1000
-    step = np.arange(steps)
-    return StepTable(
-        stages=STAGE_KEYS,
-        durations=durations,
-        start=np.concatenate([[0], np.cumsum(durations.sum(axis=0))[:-1]]),
-        step=step,
-        global_step=step,
-        batch=step % 1000,
-        epoch=step // 1000,
-        segment=np.zeros(steps, np.uint8),
-    )
-
-
-def write(folder: Path, table: StepTable) -> None:
-    """Write a table as a training would, a block at a time."""
-    attempt = Attempt(id=new_attempt_id(), loop="train", started_unix_ns=time.time_ns())
-    sink = FolderSink(str(folder))
-    writer = StepSeriesWriter(sink, attempt)
-    for first in range(0, len(table), 512):
-        writer.append(table.select(slice(first, first + 512)))
-    writer.close()
-    sink.close()
+from tests.unit.storage.series import attempt, noisy, write_run
 
 
 def answer_times(server: TensorBoard, repeats: int) -> list[tuple[float, int]]:
@@ -74,7 +23,7 @@ def answer_times(server: TensorBoard, repeats: int) -> list[tuple[float, int]]:
     answers = []
     for _ in range(repeats):
         begin = time.perf_counter()
-        body = server.get(f"{API}steps", run=".")
+        body, _ = server.read(f"{API}steps", run=".")
         answers.append(((time.perf_counter() - begin) * 1000, len(body)))
     return answers
 
@@ -84,9 +33,9 @@ def measure(steps: int) -> dict[str, Any]:
     result: dict[str, Any] = {"steps": steps}
     with tempfile.TemporaryDirectory() as root:
         logdir = Path(root) / "run"
-        table = synthetic(steps)
+        table = noisy(steps)
         begin = time.perf_counter()
-        write(logdir, table)
+        write_run(logdir, (attempt(), table))
         result["write_us_per_step"] = (time.perf_counter() - begin) / steps * 1e6
         result["bytes_per_step"] = sum(path.stat().st_size for path in logdir.iterdir()) / steps
         for loader in ("true", "false"):
@@ -95,16 +44,15 @@ def measure(steps: int) -> dict[str, Any]:
                 continue
             cold = []
             for _ in range(3):
-                with tensorboard(logdir, f"--load_fast={loader}") as server:
+                log = Path(root) / "tensorboard.log"
+                with tensorboard(log, "--logdir", str(logdir), "--load_fast", loader) as server:
                     begin = time.perf_counter()
-                    server.wait_for_steps(steps)
+                    server.await_steps(steps)
                     loaded = time.perf_counter() - begin
                     answers = answer_times(server, 10)
                     cold.append(answers[0][0])
-                    missing = set(range(steps)) - {
-                        int(line.split(",", 3)[2])
-                        for line in server.get(f"{API}steps.csv", run=".").decode().splitlines()[1:]
-                    }
+                    lines = server.api("steps.csv", run=".").splitlines()[1:]
+                    missing = set(range(steps)) - {int(line.split(",", 3)[2]) for line in lines}
             result[f"load_fast={loader}"] = {
                 "steps_missing": len(missing),
                 "until_loaded_s": loaded,

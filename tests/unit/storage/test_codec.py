@@ -27,6 +27,12 @@ def test_integers_come_back_exactly(columns: dict[str, np.ndarray], data: st.Dat
     assert list(chunk.places) == list(columns)
     for name, column in columns.items():
         np.testing.assert_array_equal(Columns([chunk]).integers([name])[0], column)
+    # All at once, and in 32 bits where that holds them.
+    expected = np.stack(list(columns.values()))
+    compact = Columns([chunk]).compact(list(columns))
+    np.testing.assert_array_equal(compact, expected)
+    if expected.size and (expected.min() < 0 or expected.max() >= 2**32):
+        assert compact.dtype == np.int64
 
 
 @given(st.lists(integer_columns(), min_size=1, max_size=4), st.booleans())
@@ -54,9 +60,10 @@ def test_a_chunk_without_a_float_column_reads_as_nan() -> None:
 @pytest.mark.parametrize(("largest", "dtype"), [(2**32 - 1, np.uint32), (2**32, np.int64), (2**62, np.int64)])
 def test_wide_values_widen_and_others_do_not(largest: int, dtype: type) -> None:
     column = np.array([3, largest, 70_000], np.int64)
-    read = Columns([Chunk(encode({"x": column}, {}))]).integers(["x"])
-    assert read.dtype == dtype
-    np.testing.assert_array_equal(read[0], column)
+    columns = Columns([Chunk(encode({"x": column}, {}))])
+    assert columns.compact(["x"]).dtype == dtype
+    for read in (columns.compact(["x"]), columns.integers(["x"])):
+        np.testing.assert_array_equal(read[0], column)
 
 
 def test_constant_and_even_columns_take_no_room() -> None:

@@ -237,3 +237,43 @@ def test_several_event_files_make_one_run(tmp_path: Path) -> None:
 def test_no_rows_at_all() -> None:
     empty = StepTable.empty(("a",))
     assert len(quantise(empty)) == 0
+
+
+def test_a_chunk_that_is_listed_late_is_put_in_its_place(tmp_path: Path) -> None:
+    rows = noisy(300)
+    write_run(tmp_path / "run", (attempt(), rows), chunk_rows=100)
+    cache, late = BuildCache(1 << 30), f"tb_aiperf/steps/{attempt().id}/000001"
+
+    class Partial(DirectorySource):
+        def listing(self, run: str | None = None) -> dict:
+            return {
+                name: {tag: e for tag, e in tags.items() if tag != late} for name, tags in super().listing(run).items()
+            }
+
+    seen = []
+    for kind in (Partial, DirectorySource):
+        reader = RunReader(kind(str(tmp_path)), cache)
+        index = reader.index("run")
+        assert index is not None
+        seen.append(reader.load_steps(index, "train"))
+    assert [len(loaded.damage) for loaded in seen] == [1, 0]
+    assert_same_rows(seen[0].table, quantise(rows).select(np.r_[0:100, 200:300]))
+    assert_same_rows(seen[1].table, quantise(rows))
+
+
+def test_a_folder_on_another_file_system(tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    write_run(tmp_path / "run", (attempt(), noisy(700)))
+    path = event_file(tmp_path / "run")
+    fsspec.filesystem("memory").pipe(f"/logs/exp/{path.name}", path.read_bytes())
+    reader = RunReader(DirectorySource("memory://logs"))
+    index = reader.index("exp")
+    assert index is not None
+    assert_same_rows(reader.load_steps(index, "train").table, quantise(noisy(700)))
+
+
+def test_an_empty_event_file_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "events.out.tfevents.1.host").touch()
+    source = DirectorySource(str(tmp_path))
+    assert (source.runs, source.listing(), source.problems("run"), source.problems("none")) == (["run"], {}, [], [])

@@ -1,0 +1,285 @@
+"""Columns of integers or floats <-> one self-describing, checksummed byte string.
+
+Layout: ``TBAP``, one version byte, a u32 size, the header (`_Header`, JSON) as a zlib stream of that size, and the body
+as another. The body holds the byte planes of the columns in header order: each column minus its minimum (or its
+differences minus theirs), byte j of all rows together, lowest first, as many planes as the largest value needs. So a
+column that is constant, or counts up evenly, takes no plane at all. Each plane is a deflate block of its own: planes
+differ too much to share a Huffman table (10-15 % smaller). Matches longer than runs do not occur in timing noise, hence
+Z_RLE (twice as fast, not larger). zlib's checksums guard both streams: TensorBoard's data server checks none.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+MAGIC = b"TBAP"
+VERSION = 1
+#: What headers have in common, as zlib's preset dictionary: it halves a header. Part of the format.
+_DICTIONARY = (
+    b'["time_us","value:process_cpu_cores","value:process_rss_bytes","value:system_cpu_share",'
+    b'"value:system_memory_bytes","value:io_wait_share","value:disk_read_bytes_per_s","value:disk_write_bytes_per_s",'
+    b'"value:network_receive_bytes_per_s","value:network_send_bytes_per_s","value:gpu_utilisation_share",'
+    b'"value:gpu_memory_bytes","value:gpu_power_watts"],"kinds":["i","f","f","f","f","f","f","f","f","f","f","f","f"]'
+    b'{"rows":512,"names":["stage:data_wait","stage:transfer","stage:forward","stage:backward","stage:optimizer",'
+    b'"stage:lr_scheduler","stage:callbacks","stage:logging","stage:validation","stage:checkpoint",'
+    b'"stage:loader_start","stage:profiler","stage:other","gap","segment","step","global_step","batch","epoch"],"kinds":'
+    b'["i","i","i","i","i","i","i","i","i","i","i","i","i","i","i","i","i","i","i"],"firsts":[null,null,null,null,'
+    b'null,null,null,null,null,null,null,null,null,null,null,0,0,0,0],"bases":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,1,1,0],'
+    b'"planes":[2,1,2,2,2,1,1,0,0,0,0,0,1,0,0,0,0,0,0],"meta":{"attempt":"20260000T000000.000000Z","loop":"train",'
+    b'"started_unix_ns":1790000000000000000,"chunk":0,"offset":0,"start":0}}'
+)
+_PREFIX = struct.Struct("<4sBI")
+#: Bounds against absurd input: no writer makes larger chunks.
+MAX_ROWS = 1 << 20
+MAX_BODY_BYTES = 1 << 28
+
+Column = npt.NDArray[Any]
+Payload: TypeAlias = "bytes | memoryview"
+
+
+class DamagedChunkError(ValueError):
+    """A stored value that cannot be read. The message says where it lies (once known) and why."""
+
+    def __init__(self, reason: str, *, tag: str | None = None, run: str | None = None) -> None:
+        self.reason = reason
+        where = "" if tag is None else f"{tag} of run {run!r}: "
+        super().__init__(where + reason)
+
+    def located(self, run: str, tag: str) -> DamagedChunkError:
+        """The same error, naming run and tag."""
+        return DamagedChunkError(self.reason, tag=tag, run=run)
+
+
+class _Header(msgspec.Struct, frozen=True):
+    """One entry per column in each list. kinds: ``i`` integers, ``f`` bit patterns of float32; firsts: the first value
+    where differences are stored; bases: what was subtracted; planes: bytes a value.
+    """
+
+    rows: int
+    names: list[str]
+    kinds: list[str]
+    firsts: list[int | None]
+    bases: list[int]
+    planes: list[int]
+    meta: dict[str, Any]
+
+
+def encode(columns: Mapping[str, Column], meta: Mapping[str, Any], differences: Collection[str] = ()) -> bytes:
+    """Bytes that `Chunk` and `Columns` turn back into `meta` and `columns`.
+
+    columns: name -> [n] integers (exact, any width up to int64) or floats (kept as float32, NaN included).
+    meta: JSON-able. differences: names of integer columns that change evenly, stored as differences.
+    Raises ValueError for unequal lengths or more than `MAX_ROWS` rows.
+    """
+    rows = len(next(iter(columns.values()))) if columns else 0
+    if rows > MAX_ROWS or any(column.shape != (rows,) for column in columns.values()):
+        raise ValueError(f"columns must share one length of at most {MAX_ROWS}")
+    values = np.zeros((len(columns), rows), np.int64)
+    firsts: list[int | None] = []
+    for index, (name, column) in enumerate(columns.items()):
+        values[index] = column.astype("<f4").view("<u4") if column.dtype.kind == "f" else column
+        firsts.append(None)
+        if name in differences and rows:
+            firsts[-1] = int(column[0])
+            values[index, 1:] = np.diff(values[index])
+            values[index, 0] = values[index, 1:].min() if rows > 1 else 0
+    base = values.min(axis=1) if rows else np.zeros(len(columns), np.int64)
+    # Wraps for ranges beyond int64 and wraps back in `Columns`.
+    excess = (values - base[:, None]).view(np.uint64)
+    planes = [(int(top).bit_length() + 7) // 8 for top in (excess.max(axis=1) if rows else base)]
+    header = _Header(
+        rows=rows,
+        names=list(columns),
+        kinds=["f" if column.dtype.kind == "f" else "i" for column in columns.values()],
+        firsts=firsts,
+        bases=base.tolist(),
+        planes=planes,
+        meta=dict(meta),
+    )
+    shuffled = excess.astype("<u8", copy=False).view(np.uint8).reshape(len(columns), rows, 8)
+    blocks = [shuffled[index, :, plane].tobytes() for index, count in enumerate(planes) for plane in range(count)]
+    return _join(msgspec.json.encode(header), blocks)
+
+
+class Chunk:
+    """One payload of `encode`, checked but with its columns still packed. Raises DamagedChunkError."""
+
+    def __init__(self, payload: Payload) -> None:
+        text, body = _split(payload)
+        try:
+            header = msgspec.json.decode(text, type=_Header)
+        except msgspec.DecodeError as error:
+            raise DamagedChunkError(f"unreadable header: {error}") from None
+        rows, planes = header.rows, header.planes
+        lists = (header.names, header.kinds, header.firsts, header.bases)
+        if (
+            not 0 <= rows <= MAX_ROWS
+            or any(not 0 <= p <= 8 for p in planes)
+            or any(len(x) != len(planes) for x in lists)
+        ):
+            raise DamagedChunkError(f"impossible header: {rows} rows, planes {planes}")
+        if len(body) != rows * sum(planes):
+            raise DamagedChunkError(f"{len(body)} bytes do not hold {rows} rows of {sum(planes)} byte planes")
+        self.header = header
+        self.places = {name: place for place, name in enumerate(header.names)}
+        blocks = np.frombuffer(body, np.uint8).reshape(sum(planes), rows)
+        ends = list(accumulate(planes))
+        self.blocks = [blocks[end - count : end] for end, count in zip(ends, planes, strict=True)]
+
+    def largest(self, name: str) -> int:
+        """The largest value of a column of integers that are not stored as differences."""
+        place = self.places[name]
+        scale = [int(block.max(initial=0)) << 8 * plane for plane, block in enumerate(self.blocks[place])]
+        return self.header.bases[place] + sum(scale)
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What was given to `encode` beside the columns."""
+        return self.header.meta
+
+    def __len__(self) -> int:
+        return self.header.rows
+
+
+class Columns:
+    """The columns of several chunks, one after the other; unpacked all at once, which is what makes reading fast."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = chunks
+        self._rows = np.array([len(chunk) for chunk in chunks], np.int64)
+        self._bounds = [0, *np.cumsum(self._rows).tolist()]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all columns, in order of appearance."""
+        return list(dict.fromkeys(name for chunk in self._chunks for name in chunk.header.names))
+
+    def integers(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
+        """[names, rows] of integer columns; 0 where a chunk lacks one."""
+        values = self._unpack(names, 8)
+        for index, name in enumerate(names):
+            first = self._firsts(name)
+            if first is not None:
+                values[index] = self.running(values[index], first)
+        return values
+
+    def compact(self, names: Sequence[str]) -> npt.NDArray[Any]:
+        """`integers` as uint32 where all of them fit."""
+        planes = self._header_values(names, "planes")
+        bases = self._header_values(names, "bases")
+        certain = int(planes.max(initial=0)) <= 4 and int(bases.min(initial=0)) >= 0
+        certain = certain and int((bases + (1 << 8 * planes)).max(initial=0)) <= 1 << 32
+        if certain and all(self._firsts(name) is None for name in names):
+            return self._unpack(names, 4)
+        values = self.integers(names)
+        fit = not values.size or (values.min() >= 0 and values.max() < 1 << 32)
+        return values.astype(np.uint32) if fit else values
+
+    def floats(self, name: str) -> npt.NDArray[np.float32]:
+        """[rows] of a float column; NaN where a chunk lacks it."""
+        values: npt.NDArray[np.float32] = self._unpack([name], 4)[0].view(np.float32)
+        values[self.spread(np.array([name not in chunk.places for chunk in self._chunks], np.bool_))] = np.nan
+        return values
+
+    def spread(self, of_chunk: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """[rows]: one value per chunk, repeated for each of its rows."""
+        return np.repeat(of_chunk, self._rows)
+
+    def running(self, differences: npt.NDArray[np.int64], firsts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """[rows]: running sums that begin anew in each chunk with its first value; each first difference is ignored."""
+        sums: npt.NDArray[np.int64] = np.cumsum(differences)
+        filled = self._rows > 0
+        begins = np.zeros(len(self._rows), np.int64)
+        begins[filled] = sums[np.array(self._bounds[:-1], np.int64)[filled]]
+        sums += self.spread(firsts - begins)
+        return sums
+
+    def _unpack(self, names: Sequence[str], width: int) -> npt.NDArray[Any]:
+        """[names, rows] of columns as stored, differences as such: uint32 for a width of 4, int64 for 8."""
+        values = np.zeros((len(names), self._bounds[-1]), "<u4" if width == 4 else "<i8")
+        single = values.view(np.uint8).reshape(*values.shape, width)
+        for chunk, begin, end in zip(self._chunks, self._bounds[:-1], self._bounds[1:], strict=True):
+            for index, name in enumerate(names):
+                place = chunk.places.get(name)
+                if place is not None:
+                    for plane, block in enumerate(chunk.blocks[place]):
+                        single[index, begin:end, plane] = block
+        for row, bases in zip(values, self._header_values(names, "bases"), strict=True):
+            if bases.any():
+                row += self.spread(bases.astype(row.dtype))
+        return values
+
+    def _header_values(self, names: Sequence[str], field: str) -> npt.NDArray[np.int64]:
+        """[names, chunks] of one list of the headers; 0 where a chunk lacks the column."""
+        found = np.zeros((len(names), len(self._chunks)), np.int64)
+        for column, chunk in enumerate(self._chunks):
+            values, places = getattr(chunk.header, field), chunk.places
+            for row, name in enumerate(names):
+                if name in places:
+                    found[row, column] = values[places[name]]
+        return found
+
+    def _firsts(self, name: str) -> npt.NDArray[np.int64] | None:
+        """[chunks] first values of a column of differences; None for any other column."""
+        firsts = [c.header.firsts[c.places[name]] for c in self._chunks if name in c.places]
+        if all(first is None for first in firsts):
+            return None
+        lookup = iter(firsts)
+        return np.array([next(lookup) or 0 if name in c.places else 0 for c in self._chunks], np.int64)
+
+
+def encode_object(value: Any) -> bytes:
+    """A JSON-able value (msgspec structs included), compressed and checksummed."""
+    return _join(msgspec.json.encode(value), [])
+
+
+def decode_object(payload: Payload) -> Any:
+    """The value that `encode_object` stored, as plain dictionaries and lists. Raises DamagedChunkError."""
+    try:
+        return msgspec.json.decode(_split(payload)[0])
+    except msgspec.DecodeError as error:
+        raise DamagedChunkError(f"unreadable JSON: {error}") from None
+
+
+def _join(header: bytes, blocks: list[bytes]) -> bytes:
+    deflate = zlib.compressobj(9, zdict=_DICTIONARY)
+    packed = deflate.compress(header) + deflate.flush()
+    parts = [_PREFIX.pack(MAGIC, VERSION, len(packed)), packed]
+    if blocks:
+        deflate = zlib.compressobj(6, zlib.DEFLATED, 15, 9, zlib.Z_RLE)
+        for block in blocks:
+            parts += (deflate.compress(block), deflate.flush(zlib.Z_BLOCK))
+        parts.append(deflate.flush())
+    return b"".join(parts)
+
+
+def _split(payload: Payload) -> tuple[bytes, bytes]:
+    """Header and body, both checked by their checksums."""
+    view = memoryview(payload)
+    if len(view) < _PREFIX.size or view[:4] != MAGIC:
+        raise DamagedChunkError("not a value stored by tb_aiperf")
+    _, version, size = _PREFIX.unpack_from(view)
+    if version != VERSION:
+        raise DamagedChunkError(f"stored in format {version}; this version reads format {VERSION}")
+    header, body = view[_PREFIX.size : _PREFIX.size + size], view[_PREFIX.size + size :]
+    return _inflate(zlib.decompressobj(zdict=_DICTIONARY), header), _inflate(
+        zlib.decompressobj(), body
+    ) if body else b""
+
+
+def _inflate(stream: Any, data: memoryview) -> bytes:
+    try:
+        inflated: bytes = stream.decompress(data, MAX_BODY_BYTES)
+    except zlib.error as error:
+        raise DamagedChunkError(f"checksum or compression error ({error})") from None
+    if not stream.eof or stream.unused_data:
+        raise DamagedChunkError("cut short")
+    return inflated

@@ -1,0 +1,80 @@
+"""Overviews as tables in the terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tb_aiperf.records import SEGMENTS, describe_stages
+
+_BAR_CELLS = 20
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def print_overviews(overviews: list[dict[str, Any]], console: Console | None = None) -> None:
+    """Print one block per run."""
+    console = Console(highlight=False) if console is None else console
+    for place, overview in enumerate(overviews):
+        if place:
+            console.print()
+        _print_overview(overview, console)
+
+
+def _print_overview(overview: dict[str, Any], console: Console) -> None:
+    title = f"[bold]{escape(overview['run'])}[/bold] · {overview['loop']} · {_count(overview['steps'], 'step')}"
+    if len(overview["attempts"]) > 1:
+        title += f" · {_count(len(overview['attempts']), 'attempt')}"
+    if overview["superseded_steps"]:
+        title += f" ({overview['superseded_steps']:,} run again)"
+    if overview["world_size"] > 1:
+        title += f" · rank {overview['rank']} of {overview['world_size']}"
+    console.print(title)
+    console.print(escape(overview["headline"]) + ".")
+    times = overview["step_time_s"]
+    if times["n"]:
+        named = [("median", "median"), ("mean", "mean"), ("p95", "p95"), ("p99", "p99"), ("max", "max")]
+        console.print("Step time: " + ", ".join(f"{word} {duration(times[key])}" for word, key in named))
+        console.print(_stages(overview["stages"]))
+    for segment in overview["segments"]:
+        title = next(s.title for s in SEGMENTS if s.key == segment["key"])
+        console.print(f"{title}: {segment['count']} ×, {duration(segment['total_s'])} in total")
+    for note in overview["notes"]:
+        console.print(f"Note: {escape(note)}")
+    for damage in overview["damage"]:
+        console.print(f"[red]Damaged:[/red] {escape(damage)}")
+
+
+def _stages(stages: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("Stage", "Share", "", "Total", "Median", "p95", "Max"):
+        table.add_column(heading, justify="left" if heading in ("Stage", "Share") else "right")
+    titles = {stage.key: stage.title for stage in describe_stages(stage["key"] for stage in stages)}
+    for stage in sorted(stages, key=lambda stage: -stage["total_s"]):
+        if stage["nonzero"]:
+            share = stage["share"]
+            numbers = [duration(stage[key]) for key in ("total_s", "median_s", "p95_s", "max_s")]
+            table.add_row(escape(titles[stage["key"]]), bar(share), f"{100 * share:.1f} %", *numbers)
+    return table
+
+
+def bar(share: float) -> str:
+    """A bar of `_BAR_CELLS` cells for a share in [0, 1]."""
+    full, rest = divmod(round(share * _BAR_CELLS * 8), 8)
+    return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(_BAR_CELLS)
+
+
+def duration(seconds: float) -> str:
+    """Seconds with a fitting unit and three digits."""
+    if seconds == 0:
+        return "0"
+    for limit, scale, unit in ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (600.0, 1.0, "s"), (6000.0, 1 / 60, "min")):
+        if seconds < limit * 0.9995:
+            return f"{seconds * scale:.3g} {unit}" if seconds * scale < 999.5 else f"{seconds * scale:.0f} {unit}"
+    return f"{seconds / 3600:,.1f} h"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

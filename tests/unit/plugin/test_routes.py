@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from tb_aiperf import reports
+from tb_aiperf.storage.directory import DirectorySource
+from tb_aiperf.storage.reader import RunReader
+from tb_aiperf.storage.sink import FolderSink
+from tb_aiperf.storage.writer import StepSeriesWriter
+from tests.unit.plugin.apps import ROOT, App
+from tests.unit.storage.series import attempt, noisy, write_run
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> App:
+    write_run(tmp_path / "run", (attempt(1), noisy(3000)), (attempt(2), noisy(500, first_step=2900)))
+    write_run(tmp_path / "a b&c=ü" / "x", (attempt(3), noisy(5)))
+    return App(tmp_path)
+
+
+def by_command_line(tmp_path: Path) -> RunReader:
+    return RunReader(DirectorySource(str(tmp_path)))
+
+
+def plain(value: object) -> object:
+    return json.loads(json.dumps(value))
+
+
+def test_answers_are_those_of_the_reports(app: App, tmp_path: Path) -> None:
+    reader = by_command_line(tmp_path)
+    window = {"run": "run", "loop": "train", "attempt": attempt(1).id, "from": 100, "to": 2000, "bins": 7, "worst": 3}
+    expected = {
+        ("/api/v1/runs",): reports.runs(reader),
+        ("/api/v1/overview", ("run", "run")): reports.overview(reader, "run"),
+        ("/api/v1/overview", ("run", "a b&c=ü/x")): reports.overview(reader, "a b&c=ü/x"),
+        ("/api/v1/steps", ("run", "run")): reports.steps(reader, "run"),
+        ("/api/v1/steps", *window.items()): reports.steps(
+            reader, "run", "train", attempt(1).id, first=100, last=2000, bins=7, worst=3
+        ),
+    }
+    for (route, *query), answer in expected.items():
+        for _ in range(2):
+            response = app.get(route, **dict(query))
+            assert response.status_code == 200, response.text
+            assert response.json == plain(answer)
+            assert response.headers["Content-Type"] == "application/json"
+            assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_default_sampling_loses_no_step(app: App) -> None:
+    answer = app.get("/api/v1/overview", run="run").json
+    assert (answer["steps"], answer["superseded_steps"], answer["damaged_chunks"]) == (3400, 100, 0)
+
+
+def test_json_is_sent_compressed_to_those_who_accept_it(app: App) -> None:
+    address, query = f"{ROOT}/api/v1/runs", app.get("/api/v1/runs").json
+    response = app.client.get(address, headers={"Accept-Encoding": "gzip"})
+    assert response.headers["Content-Encoding"] == "gzip"
+    assert json.loads(gzip.decompress(response.data)) == query
+
+
+def test_csv(app: App, tmp_path: Path) -> None:
+    response = app.get("/api/v1/steps.csv", run="run", to=50)
+    assert response.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.text == "".join(reports.steps_csv(by_command_line(tmp_path), "run", last=50))
+    assert response.text.count("\n") == 52
+
+
+@pytest.mark.parametrize("route", ["/api/v1/overview", "/api/v1/steps", "/api/v1/steps.csv"])
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        ({}, 400, "parameter 'run' is missing; api/v1/runs lists the runs"),
+        ({"run": ""}, 400, "parameter 'run' is missing; api/v1/runs lists the runs"),
+        ({"run": "none"}, 404, "run 'none' holds no summaries of tb_aiperf; api/v1/runs lists the runs that do"),
+        ({"run": "run", "loop": "test"}, 404, "run 'run' holds no steps of loop 'test', only of train"),
+        (
+            {"run": "run", "loop": "x"},
+            400,
+            "loop 'x' is not one of train, validate, test, predict, pipeline",
+        ),
+        (
+            {"run": "run", "attempt": "x"},
+            404,
+            f"run 'run' has no attempt 'x' in loop 'train', only {attempt(1).id}, {attempt(2).id}",
+        ),
+    ],
+)
+def test_what_does_not_exist(app: App, route: str, query: dict[str, str], code: int, message: str) -> None:
+    response = app.get(route, **query)
+    assert (response.status_code, response.json) == (code, {"error": message})
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"from": "x"}, "from is 'x'; it must be a whole number"),
+        ({"to": "1.5"}, "to is '1.5'; it must be a whole number"),
+        ({"from": "9" * 30}, f"from is '{'9' * 30}'; that is too large"),
+        ({"from": "9", "to": "8"}, "from is 9 and to is 8; from must not exceed to"),
+        ({"bins": "0"}, "bins is 0; it must lie between 1 and 2000"),
+        ({"worst": "-1"}, "worst is -1; it must lie between 0 and 100"),
+        ({"bin": "5"}, "parameter 'bin' is unknown; this route takes run, loop, attempt, from, to, bins, worst"),
+    ],
+)
+def test_bad_parameters(app: App, query: dict[str, str], message: str) -> None:
+    response = app.get("/api/v1/steps", run="run", **query)
+    assert (response.status_code, response.json) == (400, {"error": message})
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
+@pytest.mark.parametrize("route", ["/api/v1/runs", "/api/v1/steps.csv", "/index.js"])
+def test_only_get(app: App, method: str, route: str) -> None:
+    response = app.client.open(ROOT + route, method=method)
+    assert response.status_code == 405
+    assert response.headers["Allow"] == "GET"
+    if method != "HEAD":
+        assert response.json == {"error": f"{method} is not possible here; use GET"}
+
+
+def test_a_failure_is_an_answer_and_logged(
+    app: App, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(reports, "runs", fail)
+    with caplog.at_level(logging.ERROR):
+        response = app.get("/api/v1/runs")
+    assert response.status_code == 500
+    assert response.json == {"error": "the answer could not be made; TensorBoard's log says why"}
+    assert "RuntimeError: broken" in caplog.text
+
+
+def test_new_steps_appear_after_a_reload(tmp_path: Path) -> None:
+    sink = FolderSink(str(tmp_path / "run"))
+    writer = StepSeriesWriter(sink, attempt(), chunk_rows=64)
+    rows, seen = noisy(1000), []
+    writer.append(rows.select(slice(0, 1)))
+    writer.flush()
+    app = App(tmp_path)
+    for first, last in ((1, 20), (20, 25), (25, 200), (200, 210), (210, 215), (215, 1000)):
+        writer.append(rows.select(slice(first, last)))
+        writer.flush()
+        app.reload()
+        seen.append(
+            (
+                app.get("/api/v1/overview", run="run").json["steps"],
+                app.get("/api/v1/steps", run="run").json["steps_total"],
+                app.get("/api/v1/runs").json["runs"][0]["loops"][0]["steps"],
+            )
+        )
+    assert seen == [(last,) * 3 for last in (20, 25, 200, 210, 215, 1000)]
+
+
+def test_below_a_path_prefix(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", (attempt(), noisy(5)))
+    app = App(tmp_path, "/my/tb")
+    assert app.get("/api/v1/runs").json["runs"][0]["run"] == "run"
+    assert app.get("/index.js").status_code == 200
+    assert app.client.get(ROOT + "/api/v1/runs").status_code == 404
+
+
+def test_the_page_and_the_tab(app: App) -> None:
+    listing = app.client.get("/data/plugins_listing").json["tb_aiperf"]
+    assert listing["enabled"] is True
+    assert listing["tab_name"] == "AI performance"
+    assert listing["loading_mechanism"] == {"type": "IFRAME", "module_path": "/data/plugin/tb_aiperf/index.js"}
+    assert (listing["disable_reload"], listing["remove_dom"]) == (False, False)
+    # Constant: TensorBoard finds the data itself.
+    assert app.plugin.is_active() is False
+
+
+def test_a_logdir_without_our_data_leaves_the_tab_inactive(tmp_path: Path) -> None:
+    app = App(tmp_path)
+    assert app.client.get("/data/plugins_listing").json["tb_aiperf"]["enabled"] is False
+    answer = app.get("/api/v1/runs").json
+    assert (answer["runs"], answer["skipped"]) == ([], [])
