@@ -54,6 +54,7 @@ bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks.million_steps
 
 wheel: $(VENV)/installed
+	rm -rf build
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
 
 clean:

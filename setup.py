@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
@@ -105,16 +105,7 @@ setup(
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Typing :: Typed",
     ],
-    packages=[
-        "tb_aiperf",
-        "tb_aiperf.analysis",
-        "tb_aiperf.callbacks",
-        "tb_aiperf.capture",
-        "tb_aiperf.plugin",
-        "tb_aiperf.records",
-        "tb_aiperf.reports",
-        "tb_aiperf.storage",
-    ],
+    packages=[*find_packages(include=["tb_aiperf", "tb_aiperf.*"]), "tb_aiperf.callbacks"],
     package_dir={"tb_aiperf": "tb_aiperf", "tb_aiperf.callbacks": "callbacks"},
     package_data={"tb_aiperf": ["py.typed", "static/*", "static/**/*"]},
     cmdclass={"build_py": BuildWithPanels},
