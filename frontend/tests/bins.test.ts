@@ -18,7 +18,7 @@ import { stackLayers } from "../src/panels/steps/stack-series";
 
 function bin(first: number, last: number, values: Partial<Bin> = {}): Bin {
   const time = 0.1;
-  const times = { mean: time, min: time, median: time, max: time };
+  const times = { mean: time, min: time, p5: time, median: time, p95: time, max: time };
   return {
     count: last - first + 1,
     stepFirst: first,
@@ -40,7 +40,14 @@ describe("bins", () => {
       step_first: [0, 2],
       step_last: [1, 2],
       unix_s: [1000, null],
-      time_s: { mean: [0.2, 0.3], min: [0.1, 0.3], median: [0.2, 0.3], max: [0.3, 0.3] },
+      time_s: {
+        mean: [0.2, 0.3],
+        min: [0.1, 0.3],
+        p5: [0.11, 0.3],
+        median: [0.2, 0.3],
+        p95: [0.29, 0.3],
+        max: [0.3, 0.3],
+      },
       stages_s: { forward: { mean: [0.05, null], min: [0, null], max: [0.1, null] } },
     };
     const [first, second] = readBins(columns);
@@ -51,7 +58,9 @@ describe("bins", () => {
       unix: 1000,
       mean: 0.2,
       min: 0.1,
+      p5: 0.11,
       median: 0.2,
+      p95: 0.29,
       max: 0.3,
       stages: { forward: 0.05 },
     });
@@ -110,8 +119,8 @@ describe("bins", () => {
     const placed = placeBins([bin(0, 9), bin(10, 19)], "step", 0);
     expect(nearestBin(placed, 11)?.stepFirst).toBe(10);
     expect(nearestBin([], 11)).toBeNull();
-    expect(bandHeight(bin(0, 1, { min: 0.1, max: 0.4 }))).toBeCloseTo(0.3);
-    expect(bandHeight(bin(0, 1, { min: null }))).toBeNull();
+    expect(bandHeight(bin(0, 1, { p5: 0.1, p95: 0.4 }))).toBeCloseTo(0.3);
+    expect(bandHeight(bin(0, 1, { p5: null }))).toBeNull();
   });
 });
 

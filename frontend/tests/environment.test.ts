@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { groupEnvironment } from "../src/panels/overview/environment";
-import { resourceTitle } from "../src/panels/overview/resources-card";
 
 describe("the environment", () => {
   it("is grouped, lists of objects one by one, and null is not a value", () => {
@@ -35,11 +34,5 @@ describe("the environment", () => {
       ["loaders.1.role", "validate"],
       ["loaders.1.pin_memory", "yes"],
     ]);
-  });
-
-  it("names resources without the unit that the value shows", () => {
-    expect(resourceTitle("disk_read_bytes_per_s", "B/s")).toBe("Disk read");
-    expect(resourceTitle("system_cpu_share", "share of all cores")).toBe("System CPU (of all cores)");
-    expect(resourceTitle("process_cpu_cores", "cores")).toBe("Process CPU");
   });
 });

@@ -40,7 +40,14 @@ function answer(median: number, waiting = 0.5, change: Partial<StepsAnswer> = {}
       step_first: [0, 2],
       step_last: [1, 3],
       unix_s: [1000, 1001],
-      time_s: { mean: pair(median), min: pair(median), median: pair(median), max: pair(median) },
+      time_s: {
+        mean: pair(median),
+        min: pair(median),
+        p5: pair(median),
+        median: pair(median),
+        p95: pair(median),
+        max: pair(median),
+      },
       stages_s: {},
     },
     distribution: {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,8 +42,18 @@ def bin_rows(values: IntArray, starts: npt.NDArray[np.int64]) -> Binned:
     return Binned(count, total, np.minimum.reduceat(values, starts, axis=1), high)
 
 
-def bin_medians(values: IntArray, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Median of `values` [n] in each bin."""
+def bin_percentiles(
+    values: IntArray, starts: npt.NDArray[np.int64], percents: Sequence[float]
+) -> npt.NDArray[np.float64]:
+    """[p, b]: percentiles of `values` [n] in each bin, interpolated linearly between its values."""
+    found = np.zeros((len(percents), len(starts)), np.float64)
     if not len(starts):
-        return np.zeros(0, np.float64)
-    return np.array([np.median(part) for part in np.split(values, starts[1:])], np.float64)
+        return found
+    share = np.array(percents) / 100
+    for index, part in enumerate(np.split(values, starts[1:])):
+        ranked = np.sort(part)
+        rank = share * (len(ranked) - 1)
+        low = rank.astype(np.int64)
+        left = ranked[low].astype(np.float64)
+        found[:, index] = left + (ranked[np.minimum(low + 1, len(ranked) - 1)] - left) * (rank - low)
+    return found

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-#: Most bins of a histogram, and the range that they cover.
+#: Most bins of a histogram, and the percentiles between which they lie,
 HISTOGRAM_BINS = 40
 HISTOGRAM_RANGE = (0.5, 99.5)
+#: but no further than this many interquartile ranges beyond the quartiles: a few far outliers would otherwise leave
+#: everything else in one bin.
+HISTOGRAM_REACH = 6
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """Equal bins over [p0.5, p99.5]: edges [b + 1], counts [b], and how many values lie below and above them."""
+    """Equal bins: edges [b + 1], counts [b], and how many values lie below and above them."""
 
     edges: npt.NDArray[np.float64]
     counts: npt.NDArray[np.int64]
@@ -65,10 +68,16 @@ class Distribution:
         return left + (right - left) * (rank - low)
 
     def histogram(self) -> Histogram | None:
-        """At most `HISTOGRAM_BINS` bins, none narrower than a tick; the last includes its right edge."""
+        """At most `HISTOGRAM_BINS` bins, none narrower than a tick; the last includes its right edge.
+
+        They cover [p0.5, p99.5], cut to six interquartile ranges beyond the quartiles where those differ.
+        """
         low, high = (self.percentile(percent) for percent in HISTOGRAM_RANGE)
-        if low is None or high is None:
+        first, third = self.percentile(25), self.percentile(75)
+        if low is None or high is None or first is None or third is None:
             return None
+        if reach := HISTOGRAM_REACH * (third - first):
+            low, high = max(low, first - reach), min(high, third + reach)
         bins = int(min(HISTOGRAM_BINS, max(high - low, 1)))
         edges = np.linspace(low, max(high, low + 1), bins + 1)
         # Whole ticks in the values' own type: other needles would make numpy convert all values.

@@ -132,7 +132,7 @@ def resources(reader: RunReader, selection: Selection) -> dict[str, Any] | None:
     tables = reader.load_resources(selection.index, [a.id for a in selection.attempts])
     if not tables:
         return None
-    units = {quantity.key: quantity.unit for quantity in QUANTITIES}
+    known = {quantity.key: quantity for quantity in QUANTITIES}
     answer: dict[str, Any] = {"n": sum(map(len, tables)), "interval_s": seconds(sampling_interval_us(tables))}
     for key, summary in summarise(tables).items():
         answer[key] = {
@@ -141,7 +141,9 @@ def resources(reader: RunReader, selection: Selection) -> dict[str, Any] | None:
             "p95": summary.p95,
             "max": summary.max,
             "n": summary.n,
-            "unit": units.get(key, ""),
+            "title": known[key].title if key in known else key,
+            "unit": known[key].unit if key in known else "",
+            "meaning": known[key].meaning if key in known else "",
         }
     return answer
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_aiperf.analysis.binning import bin_medians, bin_rows, bin_starts
+from tb_aiperf.analysis.binning import bin_percentiles, bin_rows, bin_starts
 from tb_aiperf.analysis.outliers import excess_stage, slowest
 from tb_aiperf.analysis.statistics import Distribution, distributions
 from tb_aiperf.records import SEGMENT_KEYS, STEP_ROW
@@ -99,6 +99,7 @@ def _bins(rows: LoadedSteps, bins: int, order: list[int]) -> dict[str, Any]:
     parts = bin_rows(table.durations, starts)
     started = np.array([a.attempt.started_unix_ns // 1000 for a in rows.attempts], np.int64)
     unix = started[rows.origin[starts]] + table.start[starts]
+    p5, median, p95 = bin_percentiles(wall, starts, (5, 50, 95))
     return {
         "count": times.count.tolist(),
         "step_first": table.step[starts].tolist(),
@@ -107,7 +108,9 @@ def _bins(rows: LoadedSteps, bins: int, order: list[int]) -> dict[str, Any]:
         "time_s": {
             "mean": _seconds(times.total[0] / times.count),
             "min": _seconds(times.low[0]),
-            "median": _seconds(bin_medians(wall, starts)),
+            "p5": _seconds(p5),
+            "median": _seconds(median),
+            "p95": _seconds(p95),
             "max": _seconds(times.high[0]),
         },
         "stages_s": {

@@ -86,6 +86,8 @@ export interface SegmentSummary {
 }
 
 export interface ResourceStatistics {
+  title?: string;
+  meaning?: string;
   unit?: string;
   mean?: Measured;
   median?: Measured;
@@ -129,7 +131,7 @@ export interface Bins {
   step_first: number[];
   step_last: number[];
   unix_s: Measured[];
-  time_s: { mean: Measured[]; min: Measured[]; median: Measured[]; max: Measured[] };
+  time_s: Record<"mean" | "min" | "p5" | "median" | "p95" | "max", Measured[]>;
   stages_s: Record<string, { mean: Measured[]; min: Measured[]; max: Measured[] }>;
 }
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tb_aiperf.analysis.binning import bin_medians, bin_rows, bin_starts
+from tb_aiperf.analysis.binning import bin_percentiles, bin_rows, bin_starts
 
 
 @given(st.integers(0, 300), st.integers(1, 50))
@@ -28,13 +28,15 @@ def test_bins_by_hand() -> None:
     assert binned.total.tolist() == [[3, 15], [0, 9]]
     assert binned.low.tolist() == [[1, 3], [0, 0]]
     assert binned.high.tolist() == [[2, 8], [0, 9]]
-    assert bin_medians(np.array([1, 2, 3, 4, 8]), starts).tolist() == [1.5, 4]
+    # Bins [1, 2] and [3, 4, 8]: the 25th percentile of the second lies half-way from 3 to 4.
+    found = bin_percentiles(np.array([2, 1, 3, 8, 4]), starts, (25, 50, 100))
+    assert found.tolist() == [[1.25, 3.5], [1.5, 4], [2, 8]]
 
 
 def test_no_rows_make_no_bins() -> None:
     binned = bin_rows(np.zeros((3, 0), np.uint32), bin_starts(0, 10))
     assert [part.shape for part in (binned.total, binned.low, binned.high)] == [(3, 0)] * 3
-    assert len(binned.count) == len(bin_medians(np.zeros(0), bin_starts(0, 10))) == 0
+    assert len(binned.count) == bin_percentiles(np.zeros(0), bin_starts(0, 10), (50,)).size == 0
 
 
 @pytest.mark.parametrize("largest", [100, 2**32 - 1])

@@ -56,6 +56,14 @@ def test_a_histogram_by_hand() -> None:
     assert histogram.counts.tolist() == [25, 25, 25, 24] * 9 + [25, 25, 25, 25]
 
 
+def test_far_outliers_leave_the_bulk_its_bins() -> None:
+    # Quartiles 25 and 75 and two values of a million: the bins end at 75 + 6 * 50 = 375, not at a million.
+    histogram = Distribution(np.append(np.arange(99), [1_000_000] * 2)).histogram()
+    assert histogram is not None
+    assert (histogram.edges[-1], histogram.above) == (375, 2)
+    assert np.count_nonzero(histogram.counts) == 11
+
+
 def test_equal_values_make_one_bin() -> None:
     histogram = Distribution(np.full(7, 42)).histogram()
     assert histogram is not None

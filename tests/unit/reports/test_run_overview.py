@@ -8,7 +8,7 @@ import pytest
 
 from tb_aiperf import reports
 from tb_aiperf.analysis.statistics import Distribution
-from tb_aiperf.records import ResourceTable, StepTable
+from tb_aiperf.records import QUANTITIES, ResourceTable, StepTable
 from tb_aiperf.reports.run_overview import headline
 from tb_aiperf.storage.directory import DirectorySource
 from tb_aiperf.storage.reader import RunReader
@@ -86,8 +86,26 @@ def test_an_overview_by_hand(tmp_path: Path) -> None:
         "resources": {
             "n": 2,
             "interval_s": 1.5,
-            "process_cpu_cores": {"mean": 2.0, "median": 2.0, "p95": 2.9, "max": 3.0, "n": 2, "unit": "cores"},
-            "mine": {"mean": 5.0, "median": 5.0, "p95": 5.0, "max": 5.0, "n": 1, "unit": ""},
+            "process_cpu_cores": {
+                "mean": 2.0,
+                "median": 2.0,
+                "p95": 2.9,
+                "max": 3.0,
+                "n": 2,
+                "title": "CPU, training processes",
+                "unit": "cores",
+                "meaning": next(q.meaning for q in QUANTITIES if q.key == "process_cpu_cores"),
+            },
+            "mine": {
+                "mean": 5.0,
+                "median": 5.0,
+                "p95": 5.0,
+                "max": 5.0,
+                "n": 1,
+                "title": "mine",
+                "unit": "",
+                "meaning": "",
+            },
         },
     }
 

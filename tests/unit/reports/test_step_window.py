@@ -48,7 +48,9 @@ def test_a_window_by_hand(small: Path) -> None:
         "time_s": {
             "mean": [0.013, 0.0365],
             "min": [0.013, 0.012],
+            "p5": [0.013, 0.01445],
             "median": [0.013, 0.0365],
+            "p95": [0.013, 0.05855],
             "max": [0.013, 0.061],
         },
         "stages_s": {
@@ -142,7 +144,13 @@ def test_bins_agree_with_the_rows(tmp_path: Path) -> None:
     means = np.array([bins["stages_s"][key]["mean"] for key in STAGE_KEYS if key in bins["stages_s"]])
     np.testing.assert_allclose(means.sum(axis=0), bins["time_s"]["mean"], atol=1e-8)
     edges = np.cumsum([0, *bins["count"]])
-    for name, reduce in (("min", np.min), ("max", np.max), ("median", np.median)):
+    for name, reduce in (
+        ("min", np.min),
+        ("max", np.max),
+        ("median", np.median),
+        ("p5", lambda values: np.percentile(values, 5)),
+        ("p95", lambda values: np.percentile(values, 95)),
+    ):
         expected = [reduce(loaded.wall[a:b]) / 1e6 for a, b in pairwise(edges)]
         np.testing.assert_allclose(bins["time_s"][name], expected, atol=1e-9)
     assert bins["step_first"] == loaded.table.step[edges[:-1]].tolist()

@@ -17,12 +17,6 @@ const FIELDS = ["mean", "median", "p95", "max"] as const;
 const isStatistics = (value: unknown): value is ResourceStatistics =>
   typeof value === "object" && value !== null && FIELDS.some((field) => field in value);
 
-/** "disk_read_bytes_per_s" reads "Disk read": the value shows the unit. Of what a share is, the value does not show. */
-export function resourceTitle(key: string, unit = ""): string {
-  const title = wordsOf(key.replace(/_(bytes|share|cores)(_per_s)?$/, ""));
-  return unit.startsWith("share of ") ? `${title} (${unit.slice("share ".length)})` : title;
-}
-
 /** What tells most about the machine's load, best first. */
 const TELLING = [/gpu.*utili/, /process_cpu/, /system_cpu/, /./];
 
@@ -36,7 +30,7 @@ export function ResourcesCard({ answer }: { answer: OverviewAnswer }) {
   const { resources } = answer;
   if (resources === null || resources === undefined) return <div class="card-gap" />;
   const rows = Object.entries(resources).flatMap(([key, value]): Row[] =>
-    isStatistics(value) ? [{ ...value, key, title: resourceTitle(key, value.unit) }] : [],
+    isStatistics(value) ? [{ ...value, key, title: value.title ?? wordsOf(key) }] : [],
   );
   const samples = typeof resources["n"] === "number" ? resources["n"] : null;
   const interval = typeof resources["interval_s"] === "number" ? resources["interval_s"] : null;
@@ -61,7 +55,12 @@ export function ResourcesCard({ answer }: { answer: OverviewAnswer }) {
       level={3}
       wide
       csv={() => tableCsv([...columns, { title: "Unit", name: "unit", raw: (row: Row) => row.unit }], rows)}
-      definitions={columns.flatMap(({ title, definition: text }) => (text ? [{ term: title, text }] : []))}
+      definitions={[
+        ...rows.flatMap(({ title, meaning, unit }) =>
+          meaning ? [{ term: title, text: `${meaning} In ${unit}.` }] : [],
+        ),
+        ...columns.flatMap(({ title, definition: text }) => (text ? [{ term: title, text }] : [])),
+      ]}
     >
       <DataTable caption={`Resources of ${answer.run}`} columns={columns} rows={rows} rowKey={(row) => row.key} />
     </Card>

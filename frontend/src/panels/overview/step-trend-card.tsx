@@ -48,6 +48,8 @@ const COLUMNS: readonly Column<PlacedBin>[] = [
   { title: "n", name: "n", raw: (bin) => bin.count, cell: (bin) => count(bin.count), numeric: true },
   { title: "Median", name: "median_s", raw: (bin) => bin.median, cell: (bin) => seconds(bin.median), numeric: true },
   { title: "Min", name: "min_s", raw: (bin) => bin.min, cell: (bin) => seconds(bin.min), numeric: true },
+  { title: "p5", name: "p5_s", raw: (bin) => bin.p5, cell: (bin) => seconds(bin.p5), numeric: true },
+  { title: "p95", name: "p95_s", raw: (bin) => bin.p95, cell: (bin) => seconds(bin.p95), numeric: true },
   { title: "Max", name: "max_s", raw: (bin) => bin.max, cell: (bin) => seconds(bin.max), numeric: true },
 ];
 
@@ -56,7 +58,7 @@ export function StepTrendCard({ run, answer, trend, scales }: Props) {
   const bins = useMemo(() => (data ? placeBins(readBins(data.bins), "step", 0) : []), [data]);
   const colors = CHART_COLORS[theme.value];
   const top = scales.stepTime > 0 ? roundUp(scales.stepTime) : undefined;
-  const cut = top === undefined ? 0 : bins.filter((bin) => (bin.max ?? 0) > top).length;
+  const cut = top === undefined ? 0 : bins.filter((bin) => (bin.p95 ?? 0) > top).length;
   const option = useMemo(() => trendOption(bins, run.color, top, colors), [bins, run.color, top, colors]);
   return (
     <Card
@@ -75,7 +77,7 @@ export function StepTrendCard({ run, answer, trend, scales }: Props) {
       )}
       definitions={[
         { term: "Line", text: definition("bins.median") ?? "" },
-        { term: "Band", text: `${definition("bins.min") ?? ""} ${definition("bins.max") ?? ""}` },
+        { term: "Band", text: definition("bins.band") ?? "" },
         { term: "p99", text: definition("step_time.p99") ?? "" },
       ]}
     >
@@ -132,14 +134,15 @@ function trendOption(
         const row = (name: string, value: number | null) => ({ color, name, value: seconds(value) });
         return tooltip(binTitle(bin, "step"), [
           row("median", bin.median),
-          row("shortest", bin.min),
+          row("p5", bin.p5),
+          row("p95", bin.p95),
           row("longest", bin.max),
         ]);
       },
     },
     series: [
       { ...line, name: "median", data: linePoints(bins, (bin) => bin.median), lineStyle: { width: 1.5 }, z: 3 },
-      { ...line, data: linePoints(bins, (bin) => bin.min), lineStyle: { width: 0 }, stack: "band" },
+      { ...line, data: linePoints(bins, (bin) => bin.p5), lineStyle: { width: 0 }, stack: "band" },
       {
         ...line,
         data: linePoints(bins, bandHeight),

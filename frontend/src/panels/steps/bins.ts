@@ -11,7 +11,9 @@ export interface Bin {
   unix: Measured;
   mean: Measured;
   min: Measured;
+  p5: Measured;
   median: Measured;
+  p95: Measured;
   max: Measured;
   stages: Readonly<Record<string, Measured>>;
 }
@@ -25,7 +27,9 @@ export function readBins(bins: Bins): Bin[] {
     unix: bins.unix_s[index] ?? null,
     mean: bins.time_s.mean[index] ?? null,
     min: bins.time_s.min[index] ?? null,
+    p5: bins.time_s.p5[index] ?? null,
     median: bins.time_s.median[index] ?? null,
+    p95: bins.time_s.p95[index] ?? null,
     max: bins.time_s.max[index] ?? null,
     stages: Object.fromEntries(stages.map(([key, values]) => [key, values.mean[index] ?? null])),
   }));
@@ -112,9 +116,8 @@ export function linePoints(
   return points;
 }
 
-/** From the shortest to the longest step. */
-export const bandHeight = (bin: Bin): number | null =>
-  bin.max === null || bin.min === null ? null : bin.max - bin.min;
+/** The band's upper edge above its lower one, `bin.p5`. In a long run every bin holds an outlier, so not the extremes. */
+export const bandHeight = (bin: Bin): number | null => (bin.p95 === null || bin.p5 === null ? null : bin.p95 - bin.p5);
 
 /** The bin nearest to a place on the axis. */
 export function nearestBin(bins: readonly PlacedBin[], x: number): PlacedBin | null {

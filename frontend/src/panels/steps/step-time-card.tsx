@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { title: "First step", name: "step_first", raw: (row) => row.bin.stepFirst, numeric: true },
   { title: "Last step", name: "step_last", raw: (row) => row.bin.stepLast, numeric: true },
   { title: "n", name: "n", raw: (row) => row.bin.count, cell: (row) => count(row.bin.count), numeric: true },
-  ...(["mean", "min", "median", "max"] as const).map((key): Column<Row> => ({
+  ...(["mean", "min", "p5", "median", "p95", "max"] as const).map((key): Column<Row> => ({
     title: key.charAt(0).toUpperCase() + key.slice(1),
     name: `${key}_s`,
     raw: (row) => row.bin[key],
@@ -76,7 +76,7 @@ export function StepTimeCard({ runs, view, colors, zoom }: Props) {
   );
   // A logarithmic axis has room for outliers.
   const top = view.ignoreOutliers && !view.logY && Number.isFinite(robust) ? roundUp(robust) : undefined;
-  const cut = top === undefined ? 0 : inWindow.flatMap((run) => run.shown).filter((bin) => (bin.max ?? 0) > top).length;
+  const cut = top === undefined ? 0 : inWindow.flatMap((run) => run.shown).filter((bin) => (bin.p95 ?? 0) > top).length;
 
   const option = useMemo(
     () => stepTimeOption({ runs, x: view.x, log: view.logY, top, extent, window, colors }),
@@ -114,7 +114,7 @@ export function StepTimeCard({ runs, view, colors, zoom }: Props) {
       )}
       definitions={[
         { term: "Line", text: definition("bins.median") ?? "" },
-        { term: "Band", text: `${definition("bins.min") ?? ""} ${definition("bins.max") ?? ""}` },
+        { term: "Band", text: definition("bins.band") ?? "" },
         { term: "Median", text: definition("step_time.median") ?? "" },
         { term: "p99", text: definition("step_time.p99") ?? "" },
       ]}
@@ -129,7 +129,7 @@ export function StepTimeCard({ runs, view, colors, zoom }: Props) {
         zoom={widest && zoom(widest)}
       />
       <p class="chart-note">
-        Line: median of each bin. Band: shortest to longest step.
+        Line: median of each bin. Band: 5th to 95th percentile.
         {cut > 0 && ` ${count(cut)} of ${count(rows.length)} bins reach above the axis.`}
       </p>
     </Card>

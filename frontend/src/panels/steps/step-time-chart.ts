@@ -49,7 +49,7 @@ export function stepTimeOption({ runs, x, log, top, extent, window, colors }: Se
       },
       {
         ...shared,
-        data: linePoints(run.bins, (bin) => bin.min),
+        data: linePoints(run.bins, (bin) => bin.p5),
         lineStyle: hiddenLine,
         stack: `band ${index}`,
         stackStrategy: "all",
