@@ -129,7 +129,7 @@ setup(
             "pytest-benchmark>=4",
             "pytorch-lightning>=2.2",
         ],
-        "lint": ["mypy>=1.10", "ruff>=0.6"],
+        "lint": ["mypy>=1.10", "ruff>=0.6", "types-protobuf"],
     },
     entry_points={
         "console_scripts": ["aiperf = tb_aiperf.cli:main"],
