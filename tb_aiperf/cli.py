@@ -64,7 +64,7 @@ def report(
         answer = {"runs": [reports.summary(overview) for overview in overviews]}
         print(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
     else:
-        terminal.print_overviews(overviews)
+        terminal.print_overviews(overviews, logdir)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from rich.console import Console
@@ -14,17 +15,18 @@ _BAR_CELLS = 20
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-def print_overviews(overviews: list[dict[str, Any]], console: Console | None = None) -> None:
-    """Print one block per run."""
+def print_overviews(overviews: list[dict[str, Any]], logdir: str, console: Console | None = None) -> None:
+    """Print one block per run. A run that is `logdir` itself is called by the folder's name."""
     console = Console(highlight=False) if console is None else console
     for place, overview in enumerate(overviews):
         if place:
             console.print()
-        _print_overview(overview, console)
+        name = overview["run"] if overview["run"] != "." else os.path.basename(os.path.abspath(logdir))
+        _print_overview(overview, name, console)
 
 
-def _print_overview(overview: dict[str, Any], console: Console) -> None:
-    title = f"[bold]{escape(overview['run'])}[/bold] · {overview['loop']} · {_count(overview['steps'], 'step')}"
+def _print_overview(overview: dict[str, Any], name: str, console: Console) -> None:
+    title = f"[bold]{escape(name)}[/bold] · {overview['loop']} · {_count(overview['steps'], 'step')}"
     if len(overview["attempts"]) > 1:
         title += f" · {_count(len(overview['attempts']), 'attempt')}"
     if overview["superseded_steps"]:
