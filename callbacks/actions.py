@@ -43,9 +43,14 @@ _PLAIN_STAGES = {
 VALIDATION_KEEPS_OUT = frozenset({"checkpoint", "logging", "profiler"})
 
 
+def is_lightnings(action: str) -> bool:
+    """Whether Lightning itself profiles the action; other names are a user's own."""
+    return action.startswith(("[", "run_training_")) or action in _PLAIN_STAGES
+
+
 def is_fetch(action: str) -> bool:
     """Whether the action is a loop asking its loader for the next batch."""
-    return action.endswith(("_next", ".get_train_batch"))
+    return "Loop]." in action and action.startswith("[") and action.endswith("_next")
 
 
 def stage_of(action: str, checkpoint_keys: Collection[str] = ()) -> str | None:

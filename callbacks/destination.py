@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
+import itertools
+import json
 import os
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from tb_aiperf.records import new_attempt_id
+
+#: Rank 0 answers in the same hook; it may come to it later by as long as other callbacks' setup takes there.
+RANK_0_ANSWERS_WITHIN = datetime.timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +41,56 @@ def summary_writer_of(logger: Any) -> Any:
 
 
 def resolve_destination(trainer: Any, dirpath: str | None, own_folder: str | None) -> Destination:
-    """Decide on rank 0 and tell all ranks: one broadcast, so every rank must call this.
+    """Decide on rank 0 and tell the other ranks.
 
     dirpath     the user's choice of run folder, if any
-    own_folder  the folder made for an earlier attempt of this callback, to be used again
+    own_folder  the folder made for an earlier attempt of the same Trainer, to be used again
+    Raises TimeoutError on a rank whose rank 0 says nothing.
     """
     rank = trainer.global_rank
     writer, folder, attempt, failure = None, None, new_attempt_id(), None
     if rank == 0:
         try:
             writer, folder = _choose(trainer, dirpath, own_folder)
-        except Exception as error:  # noqa: BLE001  the other ranks wait for the broadcast
+        except Exception as error:  # noqa: BLE001  the other ranks wait for an answer
             failure = error
     if trainer.world_size > 1:
-        folder, attempt = trainer.strategy.broadcast((folder, attempt))
+        folder, attempt = _agree(trainer, folder, attempt)
         if rank > 0 and folder is not None:
             folder = os.path.join(folder, f"rank_{rank}")
     if failure is not None:
         raise failure
     return Destination(folder, writer, attempt)
+
+
+_agreements = itertools.count()
+
+
+def _agree(trainer: Any, folder: str | None, attempt: str) -> tuple[str | None, str]:
+    """Rank 0's folder and attempt, on every rank.
+
+    Through the process group's key-value store rather than a collective: a rank on which the callback is missing or
+    switched off then costs the others their records, not the training.
+    """
+    import torch.distributed as distributed
+
+    key = f"tb_aiperf/{next(_agreements)}"
+    if not (distributed.is_available() and distributed.is_initialized()):
+        told: tuple[str | None, str] = trainer.strategy.broadcast((folder, attempt))
+        return told
+    store = distributed.distributed_c10d._get_default_store()
+    if trainer.global_rank == 0:
+        store.set(key, json.dumps([folder, attempt]))
+        return folder, attempt
+    try:
+        store.wait([key], RANK_0_ANSWERS_WITHIN)
+    except RuntimeError as error:
+        raise TimeoutError(
+            f"rank {trainer.global_rank} heard nothing from rank 0 within {RANK_0_ANSWERS_WITHIN.seconds} s: "
+            "PerfMonitor must be on every rank (its argument ranks= chooses which of them record)"
+        ) from error
+    folder, attempt = json.loads(store.get(key))
+    return folder, attempt
 
 
 def _choose(trainer: Any, dirpath: str | None, own_folder: str | None) -> tuple[Any, str | None]:

@@ -7,14 +7,15 @@ the stage around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
 from tb_aiperf.capture.stage_clock import StageClock
 from tb_aiperf.records import SEGMENT_KEYS, STEP_ROW
 
-from .actions import VALIDATION_KEEPS_OUT, is_fetch, stage_of
+from .actions import VALIDATION_KEEPS_OUT, is_fetch, is_lightnings, stage_of
 from .destination import summary_writer_of
 from .patches import PatchSet
 
@@ -22,6 +23,9 @@ STARTUP = SEGMENT_KEYS.index("startup")
 EPOCH_BOUNDARY = SEGMENT_KEYS.index("epoch_boundary")
 SHUTDOWN = SEGMENT_KEYS.index("shutdown")
 INTERRUPTED = SEGMENT_KEYS.index("interrupted")
+
+#: Names of actions remembered; a program that makes up names without end must not fill the memory.
+_MOST_NAMES = 4096
 
 #: Methods of a TensorBoard writer that a user calls directly.
 _WRITER_METHODS = (
@@ -86,12 +90,21 @@ class LightningTap:
     """Drives `clock` from `trainer` between `install` and `remove`.
 
     on_failure is called with the exception when the tap itself fails; the tap is then inert and the training goes on.
+    on_interrupt is called when the loop ends with an exception: Lightning tells a callback only if no other callback
+    fails first and no tuner has put it aside.
     """
 
-    def __init__(self, trainer: Any, clock: StageClock, on_failure: Callable[[BaseException], None]) -> None:
-        self._trainer = trainer
+    def __init__(
+        self,
+        trainer: Any,
+        clock: StageClock,
+        on_failure: Callable[[BaseException], None],
+        on_interrupt: Callable[[], None],
+    ) -> None:
+        self.trainer = trainer
         self._clock = clock
         self._on_failure = on_failure
+        self._on_interrupt = on_interrupt
         self._patches = PatchSet()
         self._hooks: list[Any] = []
         self._checkpoint_keys = frozenset(
@@ -101,6 +114,7 @@ class LightningTap:
         self._validation_contexts: dict[str, Any] = {}
         self._contexts = self._training_contexts
         self._in_loop = False
+        self._running_loops = 0
         self._failed = False
         self._processed_at_cut = -1
         self._epoch_loop: Any = None
@@ -133,15 +147,19 @@ class LightningTap:
         self._patches.undo()
 
     def _tap_profiler(self) -> None:
-        profiler = self._trainer.profiler
+        profiler = self.trainer.profiler
         clock = self._clock
         context_of = self._context_of
 
         if _is_lightnings(type(profiler)) and type(profiler).__name__ == "PassThroughProfiler":
             # Lightning's own default does nothing; answering in its place costs less than it does.
-            def fast_profile(_: Callable[..., Any]) -> Callable[..., Any]:
+            def fast_profile(original: Callable[..., Any]) -> Callable[..., Any]:
                 def profile(action_name: str) -> Any:
-                    return self._contexts.get(action_name) or context_of(action_name)
+                    context = self._contexts.get(action_name)
+                    if context is not None:
+                        return context
+                    # A user's own actions, never remembered, get the real thing with all that it can do.
+                    return context_of(action_name) if is_lightnings(action_name) else original(action_name)
 
                 return profile
 
@@ -180,37 +198,48 @@ class LightningTap:
 
             return stop
 
+        def staged_profile(inner: Callable[..., Any]) -> Callable[..., Any]:
+            @contextmanager
+            def profile(action_name: str) -> Iterator[Any]:
+                with inner(action_name) as given, self._contexts.get(action_name) or context_of(action_name):
+                    yield given
+
+            return profile
+
+        if not _is_lightnings(getattr(type(profiler), "profile", None)):
+            self._patches.replace(profiler, "profile", staged_profile)  # it may call neither start nor stop
         self._patches.replace(profiler, "start", timed_start)
         self._patches.replace(profiler, "stop", timed_stop)
 
     def _tap_logging(self) -> None:
-        connector = getattr(self._trainer, "_logger_connector", None)
+        connector = getattr(self.trainer, "_logger_connector", None)
         # on_batch_end computes what the progress bar shows, the update_* methods what the loggers get.
         for name in ("log_metrics", "on_batch_end", "update_train_step_metrics", "update_train_epoch_metrics"):
             self._in_stage(connector, name, "logging")
-        for each in self._trainer.loggers:
+        for each in self.trainer.loggers:
             self._in_stage(each, "log_metrics", "logging")
             writer = summary_writer_of(each)
             for name in _WRITER_METHODS if writer is not None else ():
                 self._in_stage(writer, name, "logging")
 
     def _tap_fit(self) -> None:
-        trainer = self._trainer
+        trainer = self.trainer
         fit_loop = trainer.fit_loop
         self._epoch_loop = epoch_loop = fit_loop.epoch_loop
         self._in_stage(fit_loop, "setup_data", "loader_start")
         self._in_stage(epoch_loop, "on_run_start", "loader_start")
-        self._patches.replace(fit_loop, "run", self._make_fit_run)
+        self._patches.replace(fit_loop, "run", self._make_loop_run)
         self._patches.replace(epoch_loop, "run", self._make_epoch_run)
         self._patches.replace(epoch_loop, "advance", self._make_advance)
         self._patches.replace(epoch_loop.val_loop, "run", self._make_validation)
-        if not trainer.lightning_module.automatic_optimization:
-            self._in_stage(trainer.strategy, "backward", "backward")  # manual_backward has no action
-            self._tap_bare_optimizers()
 
-    def _tap_bare_optimizers(self) -> None:
-        """In manual optimisation, count optimizers that are stepped without Lightning's wrapper."""
+    def _tap_manual_optimisation(self) -> None:
+        """What has no action in manual optimisation: manual_backward, closures, optimizers without a wrapper."""
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+        strategy = self.trainer.strategy
+        self._in_stage(strategy, "backward", "backward")
+        self._patches.replace(strategy, "optimizer_step", self._make_optimizer_step)
 
         clock, optimizer = self._clock, self._clock.index["optimizer"]
 
@@ -224,7 +253,8 @@ class LightningTap:
 
     def _tap_evaluation(self, loop: str) -> None:
         names = {"validate": "validate_loop", "test": "test_loop", "predict": "predict_loop"}
-        self._evaluation_loop = evaluation = getattr(self._trainer, names[loop])
+        self._evaluation_loop = evaluation = getattr(self.trainer, names[loop])
+        self._patches.replace(evaluation, "run", self._make_loop_run)
         self._in_stage(evaluation, "setup_data", "loader_start")
         self._patches.replace(evaluation, "reset", self._make_evaluation_reset)
         self._patches.replace(evaluation, "on_run_end", self._make_evaluation_end)
@@ -254,6 +284,8 @@ class LightningTap:
     def _context_of(self, action: str) -> Any:
         """Context of an action seen for the first time in this phase; remembered."""
         context: Any = _INHERIT
+        if not is_lightnings(action):
+            return context
         try:
             stage = stage_of(action, self._checkpoint_keys)
             validating = self._contexts is self._validation_contexts
@@ -265,7 +297,8 @@ class LightningTap:
                     context = _Fetch(self._evaluation_fetch, context)
         except Exception as error:  # noqa: BLE001
             self._fail(error)
-        self._contexts[action] = context
+        if len(self._contexts) < _MOST_NAMES:
+            self._contexts[action] = context
         return context
 
     def _is_empty_hook(self, action: str) -> bool:
@@ -273,7 +306,7 @@ class LightningTap:
         owner, _, hook = action.rpartition(".")
         if not (owner.startswith("[LightningModule]") and hook.startswith("on_")):
             return False
-        module = self._trainer.lightning_module
+        module = self.trainer.lightning_module
         defined = getattr(type(module), hook, None)
         return _is_lightnings(defined) and hook not in vars(module)
 
@@ -289,6 +322,8 @@ class LightningTap:
 
     def training_started(self) -> None:
         """Called from on_train_start: rows from here on add up to the training's wall-clock."""
+        if not self.trainer.lightning_module.automatic_optimization:  # settled by now at the latest
+            self._tap_manual_optimisation()
         self._clock.cut(*self._position(), STARTUP)
         self._in_loop = True
 
@@ -302,18 +337,36 @@ class LightningTap:
         epoch_loop = self._epoch_loop
         progress = epoch_loop.batch_progress.current
         self._processed_at_cut = progress.processed
-        return epoch_loop._batches_that_stepped, epoch_loop.global_step, progress.ready, self._trainer.current_epoch
+        return epoch_loop._batches_that_stepped, epoch_loop.global_step, progress.ready, self.trainer.current_epoch
 
-    def _make_fit_run(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _make_loop_run(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
             # A tuner may run the loop inside our loop, with its own callbacks: its batches are not steps.
             outer, self._in_loop = self._in_loop, False
+            self._running_loops += 1
             try:
                 return original(*args, **kwargs)
+            except BaseException:
+                if self._running_loops == 1:
+                    self._on_interrupt()
+                raise
             finally:
+                self._running_loops -= 1
                 self._in_loop = outer
 
         return run
+
+    def _make_optimizer_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        forward = self._clock.stage("forward")
+
+        def optimizer_step(optimizer: Any, closure: Any, *args: Any, **kwargs: Any) -> Any:
+            def as_forward(*given: Any, **named: Any) -> Any:
+                with forward:
+                    return closure(*given, **named)
+
+            return original(optimizer, as_forward, *args, **kwargs)
+
+        return optimizer_step
 
     def _make_advance(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def advance(data_fetcher: Any) -> Any:
@@ -386,7 +439,7 @@ class LightningTap:
 
     def _cut_evaluation(self, segment: int = STEP_ROW) -> None:
         try:
-            trainer = self._trainer
+            trainer = self.trainer
             progress = self._evaluation_loop.batch_progress.current
             self._processed_at_cut = progress.processed
             self._clock.cut(self._evaluation_step, trainer.global_step, progress.ready, trainer.current_epoch, segment)

@@ -9,6 +9,20 @@ from typing import Any
 _ABSENT = object()
 
 
+class _Replacement:
+    """A replaced method. Pickled or copied with its owner, the copy gets the method of its own class.
+
+    Owners travel while they are patched: a data set that knows its logger goes to spawned loader workers.
+    """
+
+    def __init__(self, owner: Any, name: str, original: Callable[..., Any]) -> None:
+        self._place = (owner, name)
+        functools.update_wrapper(self, original)  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, self._place
+
+
 class PatchSet:
     """Instance-level replacements of methods, undone in reverse order.
 
@@ -19,14 +33,21 @@ class PatchSet:
         self._undo: list[tuple[Any, str, Any, Any]] = []
 
     def replace(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> bool:
-        """Set `owner.name` to `make(its present value)`. Returns False where there is nothing callable to replace."""
+        """Set `owner.name` to a callable that does what `make(its present value)` does.
+
+        Returns False where there is nothing callable to replace or the owner does not let itself be changed.
+        """
         original = getattr(owner, name, None)
         if not callable(original):
             return False
-        replacement = make(original)
-        functools.update_wrapper(replacement, original)
+        # A class for each replacement: calling it then costs no Python frame of its own.
+        kind = type("Replacement", (_Replacement,), {"__call__": staticmethod(make(original))})
+        replacement = kind(owner, name, original)
         before = vars(owner).get(name, _ABSENT)
-        setattr(owner, name, replacement)
+        try:
+            setattr(owner, name, replacement)
+        except (AttributeError, TypeError):
+            return False
         self._undo.append((owner, name, before, replacement))
         return True
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import functools
 import os
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+
+import msgspec
 
 from tb_aiperf.capture.environment import collect_environment
 from tb_aiperf.capture.resources import ResourceSampler
 from tb_aiperf.capture.stage_clock import StageClock
 from tb_aiperf.capture.totals import StepTotals
 from tb_aiperf.records import STAGES, Attempt, StepTable
-from tb_aiperf.storage.sink import FolderSink, SummarySink, writer_sink
+from tb_aiperf.storage.sink import DurableSink, FolderSink, writer_sink
 from tb_aiperf.storage.writer import ResourceSeriesWriter, StepSeriesWriter, write_report
 
 from .base import LightningCallback, hide_empty_hooks, show_hooks
@@ -70,7 +73,7 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
         verbose: bool = True,
     ) -> None:
         super().__init__()
-        if resource_interval <= 0 or flush_every <= 0:
+        if not (resource_interval > 0 and flush_every > 0):
             raise ValueError("PerfMonitor: resource_interval and flush_every are seconds above 0")
         if isinstance(ranks, str) and ranks != "all":
             raise ValueError(f'PerfMonitor: ranks is "all", a rank or a list of ranks, not {ranks!r}')
@@ -78,16 +81,16 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
         self.resource_interval = resource_interval
         self.flush_every = flush_every
         self.ranks = ranks
-        self.dirpath = None if dirpath is None else os.fspath(dirpath)
+        self.dirpath = None if dirpath is None else os.path.expanduser(os.fspath(dirpath))
         self.enabled = os.environ.get("TB_AIPERF", "1") != "0" if enabled is None else enabled
         self.verbose = verbose
         self._timer: Callable[[], int] = time.perf_counter_ns
-        self._own_folder: str | None = None
+        self._own_folder: tuple[weakref.ref[Any], str] | None = None
         self._off = False
         self._loop = ""
         self._tap: LightningTap | None = None
         self._recorder: Recorder | None = None
-        self._sink: SummarySink | None = None
+        self._sink: DurableSink | None = None
         self._destination: Destination | None = None
         self._attempt: Attempt | None = None
         self._totals: StepTotals | None = None
@@ -119,16 +122,22 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
         """Start an attempt."""
         if not self.enabled:
             return
+        if self._tap is not None and self._tap.trainer is not trainer and self._tap.trainer.state.status == "running":
+            warn(
+                "this PerfMonitor measures another Trainer, which is still running; it leaves the inner one unmeasured"
+            )
+            return
         self._finish()  # an attempt that ended without a teardown
         self._off = False
         if any(other is not self and isinstance(other, PerfMonitor) and other._tap for other in trainer.callbacks):
             warn("this Trainer has more than one PerfMonitor; only the first one measures")
             return
-        destination = resolve_destination(trainer, self.dirpath, self._own_folder)
+        own = self._own_folder[1] if self._own_folder is not None and self._own_folder[0]() is trainer else None
+        destination = resolve_destination(trainer, self.dirpath, own)
         if not self._wants(trainer.global_rank):
             return
-        if trainer.global_rank == 0 and destination.writer is None:
-            self._own_folder = destination.folder
+        if trainer.global_rank == 0 and destination.writer is None and destination.folder is not None:
+            self._own_folder = weakref.ref(trainer), destination.folder
         self._destination = destination
         self._loop = _LOOP_OF_STAGE[stage]
         self._start(trainer, pl_module)
@@ -142,23 +151,23 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
         destination = self._destination
         assert destination is not None
         clock = StageClock(on_block=lambda block: recorder.take_block(block), timer=self._timer)
-        tap = LightningTap(trainer, clock, self._switch_off)
+        tap = LightningTap(trainer, clock, self._switch_off, lambda: self._finish(interrupted=True))
         steps = resources = sampler = None
-        notes = () if pl_module.automatic_optimization or self._loop != "train" else (_MANUAL_NOTE,)
         self._tap = tap  # before anything is patched: a failure from here on is undone by _finish
         tap.install(self._loop)
-        self._hidden = hide_empty_hooks(self)
+        if self in trainer.callbacks:  # else somebody forwards the hooks, and may call any of them
+            self._hidden = hide_empty_hooks(self)
         attempt = Attempt(
             id=destination.attempt,
             loop=self._loop,
             started_unix_ns=clock.started_unix_ns,
             rank=trainer.global_rank,
             world_size=trainer.world_size,
-            notes=notes,
         )
         self._attempt = attempt
         if destination.folder is not None:
-            self._sink = sink = writer_sink(destination.writer) or FolderSink(destination.folder)
+            folder, writer = destination.folder, destination.writer
+            self._sink = sink = DurableSink(lambda: writer_sink(writer) or FolderSink(folder), self._writing_failed)
             write_report(sink, "attempt", attempt, attempt)
             steps = StepSeriesWriter(sink, attempt)
             if self.resources:
@@ -186,15 +195,17 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
     @_never_raise
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """The training proper begins: its wall-clock is measured from here."""
-        if self._tap is not None:
+        if (tap := self._tap_of(trainer)) is not None:
+            if not pl_module.automatic_optimization:
+                self._note(_MANUAL_NOTE)
             self._write_environment(trainer, pl_module)
-            self._tap.training_started()
+            tap.training_started()
 
     @_never_raise
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """The training proper ends."""
-        if self._tap is not None:
-            self._tap.training_ended()
+        if (tap := self._tap_of(trainer)) is not None:
+            tap.training_ended()
 
     @_never_raise
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
@@ -212,44 +223,64 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
         self._describe_evaluation(trainer, pl_module)
 
     def _describe_evaluation(self, trainer: Any, pl_module: Any) -> None:
-        if self._tap is not None and self._loop != "train":
+        if self._tap_of(trainer) is not None and self._loop != "train":
             self._write_environment(trainer, pl_module)
 
-    def on_validation_batch_start(self, *_: Any, **__: Any) -> None:
+    def on_validation_batch_start(self, trainer: Any, *_: Any, **__: Any) -> None:
         """A batch of a stand-alone validate begins."""
-        if self._tap is not None:
-            self._tap.batch_started()
+        if (tap := self._tap_of(trainer)) is not None:
+            tap.batch_started()
 
-    def on_test_batch_start(self, *_: Any, **__: Any) -> None:
+    def on_test_batch_start(self, trainer: Any, *_: Any, **__: Any) -> None:
         """A batch of a test begins."""
-        if self._tap is not None:
-            self._tap.batch_started()
+        if (tap := self._tap_of(trainer)) is not None:
+            tap.batch_started()
 
-    def on_predict_batch_start(self, *_: Any, **__: Any) -> None:
+    def on_predict_batch_start(self, trainer: Any, *_: Any, **__: Any) -> None:
         """A batch of a predict begins."""
-        if self._tap is not None:
-            self._tap.batch_started()
+        if (tap := self._tap_of(trainer)) is not None:
+            tap.batch_started()
 
     @_never_raise
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         """Have the steps so far written."""
-        if self._recorder is not None:
+        if self._recorder is not None and self._tap_of(trainer) is not None:
             self._recorder.ask_flush()
 
     @_never_raise
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         """Lightning calls neither on_train_end nor teardown after an exception or a signal: finish here."""
-        self._finish(interrupted=True)
+        if self._tap_of(trainer) is not None:
+            self._finish(interrupted=True)
 
     @_never_raise
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Finish the attempt and put everything back."""
-        reported = self._recorder is not None and self.verbose and trainer.global_rank == 0
+        if self._tap_of(trainer) is None:
+            return
         self._finish()
-        if reported and not self._off:
+        if self.verbose and trainer.global_rank == 0 and not self._off:
             self._say_summary()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and loader workers: the settings, without the attempt under way."""
+        running = ("_tap", "_recorder", "_sink", "_destination", "_attempt", "_totals", "_own_folder")
+        state = {name: value for name, value in vars(self).items() if name not in self._hidden}
+        return {**state, **dict.fromkeys(running), "_hidden": []}
+
     # ---- inside ----
+
+    def _tap_of(self, trainer: Any) -> LightningTap | None:
+        """The tap, if it is this trainer's: a fit inside another one's fit may share the callback."""
+        return self._tap if self._tap is not None and self._tap.trainer is trainer else None
+
+    def _note(self, note: str) -> None:
+        """Record a caveat of this attempt's measurement."""
+        sink, attempt = self._sink, self._attempt
+        if sink is None or attempt is None or self._recorder is None:
+            return
+        self._attempt = noted = msgspec.structs.replace(attempt, notes=(*attempt.notes, note))
+        self._recorder.run_soon(lambda: write_report(sink, "attempt", noted, noted))
 
     def _write_environment(self, trainer: Any, pl_module: Any) -> None:
         sink, attempt = self._sink, self._attempt
@@ -263,7 +294,12 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
         self.on_rows(table)
 
     def _recording_failed(self, error: BaseException) -> None:
-        warn("cannot write its records and stops recording; the training goes on", error)
+        self._off = True
+        warn("stops recording; the training goes on", error)
+
+    def _writing_failed(self, error: Exception) -> None:
+        folder = self._destination.folder if self._destination is not None else None
+        warn(f"cannot write to {folder} ({error}); keeps the records and tries again every {self.flush_every:g} s")
 
     def _switch_off(self, error: BaseException) -> None:
         if not self._off:
@@ -286,8 +322,11 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
             recorder.close()
             if recorder.blocks_dropped:
                 warn(f"storage was too slow: the rows of {recorder.blocks_dropped} blocks of steps are lost")
-        if isinstance(sink, FolderSink):
+        if sink is not None:
             sink.close()
+            if lost := sink.waiting + sink.dropped:
+                self._off = True
+                warn(f"{lost} pieces of its records could not be written and are lost; the training is not affected")
 
     def _say_summary(self) -> None:
         summary = self.summary()

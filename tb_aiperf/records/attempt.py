@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import time
 
 import msgspec
@@ -31,8 +32,15 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"attempt id {self.id!r} must be one non-empty path component")
 
 
-def new_attempt_id(now_ns: int | None = None) -> str:
-    """An id that sorts by time, in UTC with microseconds: ``20261130T214150.123456Z``."""
-    now_ns = time.time_ns() if now_ns is None else now_ns
-    moment = datetime.datetime.fromtimestamp(now_ns // 1_000_000_000, tz=datetime.timezone.utc)
-    return f"{moment:%Y%m%dT%H%M%S}.{now_ns % 1_000_000_000 // 1000:06d}Z"
+_latest_us = 0
+
+
+def new_attempt_id() -> str:
+    """An id that sorts by time, in UTC with microseconds: ``20261130T214150.123456Z-9f3a``.
+
+    Unique: it rises within a process though the clock may stand or go back, and ends in chance for other processes.
+    """
+    global _latest_us
+    _latest_us = max(time.time_ns() // 1000, _latest_us + 1)
+    moment = datetime.datetime.fromtimestamp(_latest_us // 1_000_000, tz=datetime.timezone.utc)
+    return f"{moment:%Y%m%dT%H%M%S}.{_latest_us % 1_000_000:06d}Z-{os.urandom(2).hex()}"

@@ -192,10 +192,11 @@ def test_a_killed_training_keeps_all_but_the_last_flush(tmp_path: Path) -> None:
     assert killed - started[len(steps)] <= 2.0
 
 
-@pytest.mark.slow
-def test_two_processes_each_write_their_own_run_of_one_attempt(tmp_path: Path) -> None:
+def train_on_two_processes(folder: Path, monitor: str) -> list[dict[str, Any]]:
+    """The runs that a training on two processes leaves, with `monitor` as the expression for its callback."""
     path = script(
         f"""
+        import os
         from lightning.pytorch import Trainer
         from lightning.pytorch.loggers import TensorBoardLogger
         from tb_aiperf.callbacks import PerfMonitor
@@ -203,23 +204,42 @@ def test_two_processes_each_write_their_own_run_of_one_attempt(tmp_path: Path) -
 
         if __name__ == "__main__":
             trainer = Trainer(
-                logger=TensorBoardLogger({str(tmp_path)!r}, name="net"), callbacks=[PerfMonitor(resources=False)],
+                logger=TensorBoardLogger({str(folder)!r}, name="net"), callbacks=[{monitor}],
                 accelerator="cpu", devices=2, strategy="ddp", max_epochs=2,
                 enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
             )
             trainer.fit(t.Model(), t.loader(80))
         """,
-        tmp_path,
+        folder,
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run([sys.executable, str(path)], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
-    runs = reports.runs(RunReader(DirectorySource(str(tmp_path))))["runs"]
+    runs: list[dict[str, Any]] = reports.runs(RunReader(DirectorySource(str(folder))))["runs"]
+    for run in runs:
+        assert load(folder, run["run"]).table.steps_only().step.tolist() == list(range(20))
+    return runs
+
+
+@pytest.mark.slow
+def test_two_processes_each_write_their_own_run_of_one_attempt(tmp_path: Path) -> None:
+    runs = train_on_two_processes(tmp_path, "PerfMonitor(resources=False)")
     assert [(run["run"], run["group"], run["rank"], run["world_size"]) for run in runs] == [
         ("net/version_0", "net/version_0", 0, 2),
         ("net/version_0/rank_1", "net/version_0", 1, 2),
     ]
     attempts = [run["loops"][0]["attempts"][0] for run in runs]
     assert attempts[0]["attempt"] == attempts[1]["attempt"]
-    for run in runs:
-        assert load(tmp_path, run["run"]).table.steps_only().step.tolist() == list(range(20))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("monitor", "run"),
+    [
+        ("PerfMonitor(resources=False, enabled=os.environ.get('LOCAL_RANK', '0') == '0')", "net/version_0"),
+        ("PerfMonitor(resources=False, ranks=[1])", "net/version_0/rank_1"),
+    ],
+    ids=["enabled on rank 0 only", "ranks=[1]"],
+)
+def test_ranks_that_do_not_record_hold_nobody_up(monitor: str, run: str, tmp_path: Path) -> None:
+    assert [each["run"] for each in train_on_two_processes(tmp_path, monitor)] == [run]

@@ -78,8 +78,7 @@ def test_tensorboardx_gets_its_own_class(monkeypatch: pytest.MonkeyPatch) -> Non
     sink = writer_sink(writer)
     assert sink is not None
     sink.add("tag", b"payload", b"index", 7)
-    sink.flush()
-    (summary, step), flushed = added
+    (summary, step), flushed = added  # at once: a failure must not wait for the logger's next call
     assert isinstance(summary, TheirSummary)
     assert Summary.FromString(summary.data) == build_summary("tag", b"payload", b"index")
     assert (step, flushed) == (7, "flushed")
