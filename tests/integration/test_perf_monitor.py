@@ -67,7 +67,7 @@ def snapshot(trainer: Trainer) -> dict[str, Any]:
         f"{name}.{attribute}": value
         for name, owner in owners.items()
         for attribute, value in vars(owner).items()
-        if inspect.isroutine(value) or type(value).__name__ == "Replacement"
+        if inspect.isroutine(value) or type(value).__name__ == "_Replacement"
     }
     hooks = importlib.import_module("torch.optim.optimizer")
     return {**found, "hooks": len(hooks._global_optimizer_pre_hooks) + len(hooks._global_optimizer_post_hooks)}
