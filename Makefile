@@ -49,9 +49,11 @@ test: lint
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 bench: $(VENV)/installed
-	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,median,max,rounds
 	$(BIN)/python -m tests.benchmarks.overhead
+	$(BIN)/python -m tests.benchmarks.planted_sleeps
+	$(BIN)/python -m tests.benchmarks.memory
 	$(BIN)/python -m tests.benchmarks.million_steps
+	$(BIN)/python -m tests.benchmarks.trace_speed
 
 wheel: $(VENV)/installed
 	rm -rf build

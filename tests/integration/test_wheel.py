@@ -56,4 +56,4 @@ def test_entry_points_and_light_dependencies(wheel: zipfile.ZipFile) -> None:
     assert "tb_aiperf = tb_aiperf.plugin.loader:Loader" in entry_points
     required = [line for line in read(wheel, "METADATA").splitlines() if line.startswith("Requires-Dist")]
     always = {line.split()[1].split(">")[0] for line in required if "extra ==" not in line}
-    assert always == {"numpy", "msgspec", "psutil", "rich", "tensorboard", "typer"}
+    assert always == {"isal", "numpy", "msgspec", "psutil", "rich", "tensorboard", "typer"}

@@ -22,9 +22,10 @@ ALLOWED = {
     "callbacks": {"capture", "trace", "errors", "storage", "records"},
     "reports": {"analysis", "storage", "trace", "errors", "records"},
     "plugin": {"reports", "storage"},
-    "cli": {"reports", "trace", "storage", "records", "terminal", "demo"},
+    "cli": {"reports", "trace", "storage", "records", "terminal", "terminal_profile", "demo"},
     "demo": {"callbacks"},
     "terminal": {"records"},
+    "terminal_profile": {"records", "terminal"},
     "version": set(),
 }
 

@@ -1,0 +1,210 @@
+"""`TraceProfile`: what one torch.profiler trace tells. Times are microseconds, shares lie in [0, 1].
+
+Everywhere in this module None means "the trace does not tell"; a warning of the profile says why.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class CategoryTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """Exclusive parts of a step in microseconds; they sum to the step. A moment counts for the first that covers it.
+
+    kernel: a kernel that is no collective's. memcpy, memset: copies and sets by the device. communication: a
+    collective's kernel, or its host range on a CPU backend. runtime: a call of the device's runtime or driver.
+    data_loading: the program waits in its data loader. cpu_op: an operator on any host thread. other: none of these.
+    """
+
+    kernel: float
+    memcpy: float
+    memset: float
+    communication: float
+    runtime: float
+    data_loading: float
+    cpu_op: float
+    other: float
+
+
+class IdleTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """Idle time of the device inside a step in microseconds, by cause; they sum to the idle time.
+
+    input: the program waits in its data loader. synchronisation: the device ran dry while the host was blocked waiting
+    for it. launch: the host was in operators or launching, and nothing was queued. communication: the host was in a
+    collective's call. other: none of these.
+    """
+
+    input: float
+    synchronisation: float
+    launch: float
+    communication: float
+    other: float
+
+
+class StepProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """One profiled step.
+
+    step: number of the profiler's mark, None for the whole of a trace without marks. start_us: since the first event
+    of the trace. partial: the trace may miss some of the step, or hold work of the step before it. idle_us: None
+    without device work.
+    """
+
+    step: int | None
+    start_us: float
+    duration_us: float
+    partial: bool
+    categories_us: CategoryTimes
+    idle_us: IdleTimes | None
+
+
+class DeviceTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """The device from its first to its last work in microseconds.
+
+    compute: kernels that are no collective, and memory sets. communication, memcpy: all of it; the exposed parts are
+    what no compute (and for copies, no communication) hides. ``compute + communication_exposed + memcpy_exposed`` is
+    busy, and ``busy + idle`` is total.
+    """
+
+    compute: float
+    communication: float
+    communication_exposed: float
+    memcpy: float
+    memcpy_exposed: float
+    busy: float
+    idle: float
+    total: float
+
+
+class OperatorTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """All calls of an operator. host_self_us: outside operators inside it. device_us: durations of the device work that
+    it launched itself, added up, so that the operators and the unattributed time sum to the device's work."""
+
+    name: str
+    calls: int
+    host_self_us: float
+    host_total_us: float
+    device_us: float
+
+
+class KernelTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """All runs of a kernel; total_us: their durations, added up."""
+
+    name: str
+    calls: int
+    total_us: float
+
+
+class MemoryHolder(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes that allocations of an operator hold at the peak. operator: None where no operator asked for them."""
+
+    operator: str | None
+    bytes: int
+
+
+class DeviceMemoryProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory of one device.
+
+    device: ``cpu`` or such as ``cuda:0``. relative: the profiler recorded no totals, so bytes count from the start of
+    the trace. time_us, allocated_bytes, reserved_bytes: the curve, thinned so that peaks stay; reserved is None where
+    not recorded. holders: what lives at the peak and was allocated within the trace, largest first.
+    """
+
+    device: str
+    relative: bool
+    peak_us: float
+    peak_allocated_bytes: int
+    peak_reserved_bytes: int | None
+    time_us: list[float]
+    allocated_bytes: list[int]
+    reserved_bytes: list[int] | None
+    holders: list[MemoryHolder]
+
+
+class MemoryProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory of each device that the profiler recorded."""
+
+    devices: list[DeviceMemoryProfile]
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """An interval with its expected value."""
+
+    low: float
+    expected: float
+    high: float
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A cause of time spent.
+
+    cause: a category. share: of the step time that the profile is judged by. speedup: old over new step time if acted
+    upon. evidence: the figures. action: what to try.
+    """
+
+    cause: str
+    share: float
+    speedup: Estimate
+    evidence: str
+    action: str
+
+
+class TraceProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """One trace file, read.
+
+    device: name of the device that ran the work, ``cpu`` where the trace has no device work. marked: whether the
+    program marked its steps. unattributed_device_us: device work whose operator the trace does not tell.
+    """
+
+    path: str
+    rank: int | None
+    world_size: int | None
+    device: str
+    marked: bool
+    warnings: list[str]
+    steps: list[StepProfile]
+    device_timeline_us: DeviceTimes | None
+    operators: list[OperatorTimes]
+    kernels: list[KernelTimes]
+    unattributed_device_us: float | None
+    memory: MemoryProfile | None
+    findings: list[Finding]
+
+
+class CollectiveTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """All calls of a collective operation in a process group, matched across ranks.
+
+    transfer_us: the shortest rank's duration per call, added up. wait_us: per rank, what its calls took above that.
+    late_us: per rank, by how much it began after the first rank, added up; the rank that is late makes others wait.
+    Both are None for a rank that is not in the group.
+    """
+
+    operation: str
+    group: str | None
+    calls: int
+    transfer_us: float
+    wait_us: list[float | None]
+    late_us: list[float | None]
+
+
+class CollectivesProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """Collectives across the given ranks.
+
+    ranks: in the order of every list here. clock_offset_us: of each rank's clock
+    against the first's, estimated from the common ends of collectives; None where nothing matched.
+    """
+
+    ranks: list[int]
+    calls: int
+    operations: list[CollectiveTimes]
+    clock_offset_us: list[float] | None
+    warnings: list[str]
+
+
+class TraceAnalysis(msgspec.Struct, frozen=True, kw_only=True):
+    """Several trace files, read.
+
+    collectives: None unless there are traces of at least two ranks of one run with collectives.
+    """
+
+    traces: list[TraceProfile]
+    collectives: CollectivesProfile | None

@@ -1,0 +1,27 @@
+"""Rows that share values, and sums over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_aiperf.trace.table import IntArray
+
+
+def label_groups(*columns: npt.NDArray[np.integer[Any]]) -> tuple[IntArray, IntArray]:
+    """[k] the first row of each distinct combination of values, and [n] the combination of each row."""
+    key = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, place = np.unique(column, return_inverse=True)
+        key = key * len(values) + place
+    _, first, label = np.unique(key, return_index=True, return_inverse=True)
+    return first.astype(np.int64), label.astype(np.int64)
+
+
+def sums(label: IntArray, values: IntArray, count: int) -> IntArray:
+    """[count] sum of the values of each label, exact."""
+    total = np.zeros(count, np.int64)
+    np.add.at(total, label, values)
+    return total
