@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from json import dumps
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -42,27 +44,42 @@ def report(
 ) -> None:
     """Show where the time of each run below LOGDIR goes."""
     from tb_aiperf import reports, terminal
+    from tb_aiperf.storage.cache import BuildCache
     from tb_aiperf.storage.directory import DirectorySource
     from tb_aiperf.storage.reader import RunReader
 
     try:
         source = DirectorySource(logdir)
-    except OSError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         _fail(f"{error}; give the folder that the logger writes to")
-    reader = RunReader(source)
-    listed = reports.runs(reader)
-    for skipped in listed["skipped"]:
-        print(f"aiperf: run {skipped['run']!r} left out: {skipped['reason']}", file=sys.stderr)
+    except OSError as error:
+        _fail(str(error))
+    # Each run is read once: nothing is kept.
+    reader = RunReader(source, BuildCache(0))
     overviews = reports.overviews(reader)
-    if not overviews:
-        problems = [problem for run in source.runs for problem in source.problems(run)]
-        if problems:
-            _fail(f"no steps could be read: {problems[0]}")
-        found = f"{len(source.runs)} runs, none with recorded steps" if source.runs else "no event files"
+    skipped = reports.skipped(reader)
+    for run in skipped:
+        _warn(f"run {run['run']!r} left out: {run['reason']}")
+    # Runs that cannot even be told to hold steps.
+    told = {run["run"] for run in [*overviews, *skipped]}
+    unknown = [name for name in source.runs if name not in told and source.problems(name)]
+    if overviews:
+        for problem in source.unreadable:
+            _warn(f"folder left out: {problem}")
+        for name in unknown:
+            _warn(f"run {name!r} left out: {source.problems(name)[0]}")
+    else:
+        problems = [problem for name in source.runs for problem in source.problems(name)]
+        if problems or source.unreadable:
+            _fail(f"no steps could be read: {(problems + source.unreadable)[0]}")
+        runs = terminal.count(len(source.runs), "run")
+        found = f"{runs}, none with recorded steps" if source.runs else "no event files"
         _fail(f"{logdir} holds {found}; add PerfMonitor() to the Trainer's callbacks")
     if json:
         answer = {"runs": [reports.summary(overview) for overview in overviews]}
-        print(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+        text = msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()
+        # Escaped, so that any encoding takes it.
+        print(re.sub("[^\x00-\x7f]", lambda match: dumps(match[0])[1:-1], text))
     else:
         terminal.print_overviews(overviews, logdir)
 
@@ -86,10 +103,19 @@ def demo(
 
 
 def _fail(message: str) -> NoReturn:
-    print(f"aiperf: {message}", file=sys.stderr)
+    _warn(message)
     raise typer.Exit(1)
+
+
+def _warn(message: str) -> None:
+    from tb_aiperf.terminal import printable
+
+    print(f"aiperf: {printable(message)}", file=sys.stderr)
 
 
 def main() -> None:
     """Entry point of the console script."""
+    from tb_aiperf.terminal import degrade_output
+
+    degrade_output()
     app()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
+import sys
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +15,35 @@ from rich.table import Table
 from tb_aiperf.records import SEGMENTS, describe_stages
 
 _BAR_CELLS = 20
+#: What stands for a character of ours where the terminal's encoding lacks it.
+_PLAIN = {"·": "-", "×": "x", "µ": "u", "…": ".", **dict.fromkeys("▌▋▊▉█", "#"), **dict.fromkeys("▏▎▍", " ")}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+_DEGRADE = "tb_aiperf.degrade"
+
+
+def degrade_output() -> None:
+    """Have stdout and stderr take any character, whatever their encoding."""
+    codecs.register_error(_DEGRADE, _degrade)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_DEGRADE)
+
+
+def _degrade(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character, "?") for character in lacking), error.end
+
+
+def printable(text: str) -> str:
+    """Text without anything that could move the cursor, colour the terminal or hide: such characters are escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun, in the plural where needed."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def print_overviews(overviews: list[dict[str, Any]], logdir: str, console: Console | None = None) -> None:
@@ -26,15 +57,15 @@ def print_overviews(overviews: list[dict[str, Any]], logdir: str, console: Conso
 
 
 def _print_overview(overview: dict[str, Any], name: str, console: Console) -> None:
-    title = f"[bold]{escape(name)}[/bold] · {overview['loop']} · {_count(overview['steps'], 'step')}"
+    title = f"[bold]{_text(name)}[/bold] · {overview['loop']} · {count(overview['steps'], 'step')}"
     if len(overview["attempts"]) > 1:
-        title += f" · {_count(len(overview['attempts']), 'attempt')}"
+        title += f" · {count(len(overview['attempts']), 'attempt')}"
     if overview["superseded_steps"]:
         title += f" ({overview['superseded_steps']:,} run again)"
     if overview["world_size"] > 1:
         title += f" · rank {overview['rank']} of {overview['world_size']}"
     console.print(title)
-    console.print(escape(overview["headline"]) + ".")
+    console.print(_text(overview["headline"]) + ".")
     times = overview["step_time_s"]
     if times["n"]:
         named = [("median", "median"), ("mean", "mean"), ("p95", "p95"), ("p99", "p99"), ("max", "max")]
@@ -44,9 +75,14 @@ def _print_overview(overview: dict[str, Any], name: str, console: Console) -> No
         title = next(s.title for s in SEGMENTS if s.key == segment["key"])
         console.print(f"{title}: {segment['count']} ×, {duration(segment['total_s'])} in total")
     for note in overview["notes"]:
-        console.print(f"Note: {escape(note)}")
+        console.print(f"Note: {_text(note)}")
     for damage in overview["damage"]:
-        console.print(f"[red]Damaged:[/red] {escape(damage)}")
+        console.print(f"[red]Damaged:[/red] {_text(damage)}")
+
+
+def _text(data: str) -> str:
+    """Data of a run, as it is to be shown."""
+    return escape(printable(data))
 
 
 def _stages(stages: list[dict[str, Any]]) -> Table:
@@ -58,7 +94,7 @@ def _stages(stages: list[dict[str, Any]]) -> Table:
         if stage["nonzero"]:
             share = stage["share"]
             numbers = [duration(stage[key]) for key in ("total_s", "median_s", "p95_s", "max_s")]
-            table.add_row(escape(titles[stage["key"]]), bar(share), f"{100 * share:.1f} %", *numbers)
+            table.add_row(_text(titles[stage["key"]]), bar(share), f"{100 * share:.1f} %", *numbers)
     return table
 
 
@@ -76,7 +112,3 @@ def duration(seconds: float) -> str:
         if seconds < limit * 0.9995:
             return f"{seconds * scale:.3g} {unit}" if seconds * scale < 999.5 else f"{seconds * scale:.0f} {unit}"
     return f"{seconds / 3600:,.1f} h"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

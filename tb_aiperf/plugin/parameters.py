@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 
 from tb_aiperf.reports import BadRequestError
 
 _LIMIT = 1 << 62
+#: Python itself refuses to read some thousand digits.
+_MAX_DIGITS = 100
 
 
 class Parameters:
@@ -36,10 +39,8 @@ class Parameters:
         value = self.text(name)
         if value is None:
             return None
-        try:
-            number = int(value)
-        except ValueError:
-            raise BadRequestError(f"{name} is {value!r}; it must be a whole number") from None
-        if abs(number) > _LIMIT:
+        if not re.fullmatch("[-+]?[0-9]+", value):
+            raise BadRequestError(f"{name} is {value!r}; it must be a whole number")
+        if len(value) > _MAX_DIGITS or abs(int(value)) > _LIMIT:
             raise BadRequestError(f"{name} is {value!r}; that is too large")
-        return number
+        return int(value)

@@ -4,7 +4,7 @@ Every number is explained in `definitions`; `docs/http_api.md` describes the ans
 was not measured is None, and no answer holds NaN or infinity.
 """
 
-from tb_aiperf.reports.run_list import runs
+from tb_aiperf.reports.run_list import runs, skipped
 from tb_aiperf.reports.run_overview import overview
 from tb_aiperf.reports.run_summary import overviews, report, summary
 from tb_aiperf.reports.selection import BadRequestError, NotFoundError
@@ -18,6 +18,7 @@ __all__ = [
     "overviews",
     "report",
     "runs",
+    "skipped",
     "steps",
     "steps_csv",
     "summary",

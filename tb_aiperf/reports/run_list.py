@@ -25,14 +25,12 @@ def runs(reader: RunReader) -> dict[str, Any]:
     """See `docs/http_api.md`, `api/v1/runs`. Counts are of what was recorded, damaged chunks included."""
     indexes = reader.indexes()
     tails = reader.tail_steps(indexes)
-    listed, skipped = [], []
+    listed = []
     named: dict[str, None] = {}
     for index in indexes:
         named.update(dict.fromkeys(index.named_stages))
         loops = [_loop(reader, index, loop, attempts, tails) for loop, attempts in index.loops(STEPS).items()]
         if not loops:
-            reason = reason_without_steps(index, reader.file_problems(index.run))
-            skipped.append({"run": index.run, "reason": reason})
             continue
         newest = index.attempts[-1]
         listed.append(
@@ -51,8 +49,17 @@ def runs(reader: RunReader) -> dict[str, Any]:
         "segments": msgspec.to_builtins(list(SEGMENTS)),
         "definitions": DEFINITIONS,
         "runs": listed,
-        "skipped": skipped,
+        "skipped": skipped(reader),
     }
+
+
+def skipped(reader: RunReader) -> list[dict[str, str]]:
+    """Runs that hold summaries of ours but no steps, each with its reason. No payload is read."""
+    return [
+        {"run": index.run, "reason": reason_without_steps(index, reader.file_problems(index.run))}
+        for index in reader.indexes()
+        if not index.loops(STEPS)
+    ]
 
 
 def group_of(run: str, rank: int) -> str:
@@ -66,7 +73,9 @@ def group_of(run: str, rank: int) -> str:
 
 def _loop(reader: RunReader, index: RunIndex, loop: str, attempts: list[AttemptIndex], tails: Tails) -> dict[str, Any]:
     described = [_attempt(attempt, tails.get((index.run, attempt.id))) for attempt in attempts]
+    # A damaged index may know one end only.
     ranges = [(a["first_step"], a["last_step"]) for a in described if a["steps"]]
+    ranges = [ends for ends in ranges if None not in ends]
     return {
         "loop": loop,
         "steps": _merged_steps(reader, index.run, attempts, tails),

@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_aiperf.analysis.resources import sampling_interval_us, summarise
 from tb_aiperf.analysis.statistics import Distribution, distributions
-from tb_aiperf.records import QUANTITIES, SEGMENT_KEYS, STEP_ROW, StepTable, describe_stages
+from tb_aiperf.records import QUANTITIES, SEGMENT_KEYS, STAGE_KEYS, STEP_ROW, Stage, StepTable, describe_stages
 from tb_aiperf.reports.selection import Selection, seconds, select, stacking_order
 from tb_aiperf.storage.codec import DamagedChunkError
 from tb_aiperf.storage.reader import RunReader
@@ -54,7 +54,7 @@ def overview(reader: RunReader, run: str, loop: str | None = None, attempt: str 
         **step_range(steps.table),
         "superseded_steps": loaded.superseded,
         # A damaged place in a file mostly shows as a missing chunk too: it is not counted twice.
-        "damaged_chunks": max(len(chunks), len(files)),
+        "damaged_chunks": max(loaded.damaged_chunks + len(unreadable), len(files)),
         "damage": chunks + files,
         "notes": list(dict.fromkeys(note for a in loaded.attempts for note in a.attempt.notes)),
         "headline": headline(wall, stages),
@@ -111,20 +111,26 @@ def headline(wall: Distribution, stages: dict[str, Distribution]) -> str:
     if not wall.total:
         return "No step has been recorded yet" if not wall.n else "The steps took no measurable time"
     largest = sorted(stages.items(), key=lambda item: -item[1].total)[:HEADLINE_STAGES]
-    titles = {stage.key: stage.title for stage in describe_stages(key for key, _ in largest)}
+    names = {stage.key: _within_sentence(stage) for stage in describe_stages(key for key, _ in largest)}
     (key, top), *others = largest
     median = top.percentile(50)
     if median:
         typical = f"median {_duration(median)} of {_duration(wall.percentile(50) or 0)}"
     else:
         typical = f"mean {_duration(top.mean or 0)} of {_duration(wall.mean or 0)}, none in most steps"
-    parts = [f"{titles[key]} takes {_percent(top, wall)} of the step time ({typical})"]
-    for name, stage in others:
-        if stage.total >= HEADLINE_SHARE * wall.total:
-            title = titles[name]
-            lowered = title if title[:2].isupper() else title[:1].lower() + title[1:]
-            parts.append(f"{lowered} {_percent(stage, wall)}")
+    parts = [f"{_percent(top, wall)} of the step time is {names[key]} ({typical})"]
+    parts += [
+        f"{_percent(stage, wall)} {names[other]}"
+        for other, stage in others
+        if stage.total >= HEADLINE_SHARE * wall.total
+    ]
     return ", ".join(parts)
+
+
+def _within_sentence(stage: Stage) -> str:
+    """A standard stage's title without its capital, abbreviations aside; a name that the program gave as it is."""
+    title = stage.title
+    return title if stage.key not in STAGE_KEYS or title[:2].isupper() else title[:1].lower() + title[1:]
 
 
 def resources(reader: RunReader, selection: Selection) -> dict[str, Any] | None:
@@ -182,7 +188,7 @@ def _segments(segments: StepTable) -> list[dict[str, Any]]:
 
 def _percent(stage: Distribution, wall: Distribution) -> str:
     share = 100 * stage.total / wall.total
-    return f"{share:.0f} %" if share >= 1 else "under 1 %"
+    return f"{share:.0f} %" if share >= 1 else "Under 1 %"
 
 
 def _duration(ticks: float) -> str:

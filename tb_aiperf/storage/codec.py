@@ -20,6 +20,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tb_aiperf.storage.tags import Int64
+
 MAGIC = b"TBAP"
 VERSION = 1
 #: What headers have in common, as zlib's preset dictionary: it halves a header. Part of the format.
@@ -37,9 +39,13 @@ _DICTIONARY = (
     b'"started_unix_ns":1790000000000000000,"chunk":0,"offset":0,"start":0}}'
 )
 _PREFIX = struct.Struct("<4sBI")
-#: Bounds against absurd input: no writer makes larger chunks.
+#: Bounds against absurd input, which packs into a few bytes: no writer makes larger chunks.
 MAX_ROWS = 1 << 20
-MAX_BODY_BYTES = 1 << 28
+MAX_VALUES = 1 << 25
+MAX_HEADER_BYTES = 1 << 24
+MAX_DEPTH = 64
+#: What reading stored bytes may raise, crafted ones included.
+UNUSABLE = (ValueError, OverflowError, RecursionError, MemoryError)
 
 Column = npt.NDArray[Any]
 Payload: TypeAlias = "bytes | memoryview"
@@ -57,6 +63,13 @@ class DamagedChunkError(ValueError):
         """The same error, naming run and tag."""
         return DamagedChunkError(self.reason, tag=tag, run=run)
 
+    @staticmethod
+    def of(error: Exception) -> DamagedChunkError:
+        """One of `UNUSABLE` as what it means for the value."""
+        if isinstance(error, DamagedChunkError):
+            return error
+        return DamagedChunkError(f"not usable ({type(error).__name__}: {error})")
+
 
 class _Header(msgspec.Struct, frozen=True):
     """One entry per column in each list. kinds: ``i`` integers, ``f`` bit patterns of float32; firsts: the first value
@@ -66,8 +79,8 @@ class _Header(msgspec.Struct, frozen=True):
     rows: int
     names: list[str]
     kinds: list[str]
-    firsts: list[int | None]
-    bases: list[int]
+    firsts: list[Int64 | None]
+    bases: list[Int64]
     planes: list[int]
     meta: dict[str, Any]
 
@@ -77,11 +90,11 @@ def encode(columns: Mapping[str, Column], meta: Mapping[str, Any], differences: 
 
     columns: name -> [n] integers (exact, any width up to int64) or floats (kept as float32, NaN included).
     meta: JSON-able. differences: names of integer columns that change evenly, stored as differences.
-    Raises ValueError for unequal lengths or more than `MAX_ROWS` rows.
+    Raises ValueError for unequal lengths, more than `MAX_ROWS` rows or `MAX_VALUES` values.
     """
     rows = len(next(iter(columns.values()))) if columns else 0
-    if rows > MAX_ROWS or any(column.shape != (rows,) for column in columns.values()):
-        raise ValueError(f"columns must share one length of at most {MAX_ROWS}")
+    if not _is_possible(rows, len(columns)) or any(column.shape != (rows,) for column in columns.values()):
+        raise ValueError(f"columns must share one length of at most {MAX_ROWS}, and hold at most {MAX_VALUES} values")
     values = np.zeros((len(columns), rows), np.int64)
     firsts: list[int | None] = []
     for index, (name, column) in enumerate(columns.items()):
@@ -113,20 +126,22 @@ class Chunk:
     """One payload of `encode`, checked but with its columns still packed. Raises DamagedChunkError."""
 
     def __init__(self, payload: Payload) -> None:
-        text, body = _split(payload)
+        text, packed = _split(payload)
         try:
             header = msgspec.json.decode(text, type=_Header)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise DamagedChunkError(f"unreadable header: {error}") from None
         rows, planes = header.rows, header.planes
         lists = (header.names, header.kinds, header.firsts, header.bases)
         if (
-            not 0 <= rows <= MAX_ROWS
+            not _is_possible(rows, len(planes))
             or any(not 0 <= p <= 8 for p in planes)
             or any(len(x) != len(planes) for x in lists)
         ):
-            raise DamagedChunkError(f"impossible header: {rows} rows, planes {planes}")
-        if len(body) != rows * sum(planes):
+            raise DamagedChunkError(f"impossible header: {rows} rows of {len(planes)} columns")
+        size = rows * sum(planes)
+        body = _inflate(zlib.decompressobj(), packed, size) if packed else b""
+        if len(body) != size:
             raise DamagedChunkError(f"{len(body)} bytes do not hold {rows} rows of {sum(planes)} byte planes")
         self.header = header
         self.places = {name: place for place, name in enumerate(header.names)}
@@ -134,11 +149,11 @@ class Chunk:
         ends = list(accumulate(planes))
         self.blocks = [blocks[end - count : end] for end, count in zip(ends, planes, strict=True)]
 
-    def largest(self, name: str) -> int:
-        """The largest value of a column of integers that are not stored as differences."""
+    def bounds(self, name: str) -> tuple[int, int]:
+        """The smallest and the largest value that a column of integers may hold, unless stored as differences."""
         place = self.places[name]
         scale = [int(block.max(initial=0)) << 8 * plane for plane, block in enumerate(self.blocks[place])]
-        return self.header.bases[place] + sum(scale)
+        return self.header.bases[place], self.header.bases[place] + sum(scale)
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -244,9 +259,35 @@ def encode_object(value: Any) -> bytes:
 def decode_object(payload: Payload) -> Any:
     """The value that `encode_object` stored, as plain dictionaries and lists. Raises DamagedChunkError."""
     try:
-        return msgspec.json.decode(_split(payload)[0])
-    except msgspec.DecodeError as error:
-        raise DamagedChunkError(f"unreadable JSON: {error}") from None
+        text = _split(payload)[0]
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DamagedChunkError(f"unreadable value: {error}") from None
+    if text.count(b"[") + text.count(b"{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise DamagedChunkError(f"unreadable value: nested more than {MAX_DEPTH} deep")
+    return value
+
+
+def is_intact(payload: Payload) -> bool:
+    """Whether a payload's own checksums hold; they say nothing of what lies around it."""
+    try:
+        _, packed = _split(payload)
+        if packed:
+            _inflate(zlib.decompressobj(), packed, MAX_VALUES * 8)
+    except DamagedChunkError:
+        return False
+    return True
+
+
+def _is_possible(rows: int, columns: int) -> bool:
+    return 0 <= rows <= MAX_ROWS and rows * columns <= MAX_VALUES
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return depth == 0 or any(_is_deeper(item, depth - 1) for item in inner)
 
 
 def _join(header: bytes, blocks: list[bytes]) -> bytes:
@@ -261,8 +302,8 @@ def _join(header: bytes, blocks: list[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _split(payload: Payload) -> tuple[bytes, bytes]:
-    """Header and body, both checked by their checksums."""
+def _split(payload: Payload) -> tuple[bytes, memoryview]:
+    """The header, checked by its checksum, and the body as it is stored."""
     view = memoryview(payload)
     if len(view) < _PREFIX.size or view[:4] != MAGIC:
         raise DamagedChunkError("not a value stored by tb_aiperf")
@@ -270,16 +311,16 @@ def _split(payload: Payload) -> tuple[bytes, bytes]:
     if version != VERSION:
         raise DamagedChunkError(f"stored in format {version}; this version reads format {VERSION}")
     header, body = view[_PREFIX.size : _PREFIX.size + size], view[_PREFIX.size + size :]
-    return _inflate(zlib.decompressobj(zdict=_DICTIONARY), header), _inflate(
-        zlib.decompressobj(), body
-    ) if body else b""
+    return _inflate(zlib.decompressobj(zdict=_DICTIONARY), header, MAX_HEADER_BYTES), body
 
 
-def _inflate(stream: Any, data: memoryview) -> bytes:
+def _inflate(stream: Any, packed: memoryview, most: int) -> bytes:
+    """At most so many bytes, and one more where there are too many."""
     try:
-        inflated: bytes = stream.decompress(data, MAX_BODY_BYTES)
+        # Without room beyond the last byte, zlib would not go on to the checksum.
+        inflated: bytes = stream.decompress(packed, most + 1)
     except zlib.error as error:
         raise DamagedChunkError(f"checksum or compression error ({error})") from None
     if not stream.eof or stream.unused_data:
-        raise DamagedChunkError("cut short")
+        raise DamagedChunkError("cut short, or longer than it says")
     return inflated

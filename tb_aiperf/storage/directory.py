@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -30,30 +31,41 @@ class _Scan(NamedTuple):
 class DirectorySource:
     """A `SummarySource` over a folder, local or on any file system TensorBoard knows; runs are named as it names them.
 
-    Files are read when first asked for, and not again. Not thread-safe. Raises FileNotFoundError or
-    NotADirectoryError.
+    What a name holds that is not UTF-8 reads ``\\xff``. Files are read when first asked for, and not again. Not
+    thread-safe. Raises OSError: FileNotFoundError or NotADirectoryError where `logdir` is no folder, others where it
+    cannot be read.
     """
 
     def __init__(self, logdir: str) -> None:
-        logdir = logdir if _is_remote(logdir) else os.path.abspath(os.path.expanduser(logdir))
-        if not tf.io.gfile.exists(logdir):
-            raise FileNotFoundError(f"{logdir} does not exist")
-        if not tf.io.gfile.isdir(logdir):
-            raise NotADirectoryError(f"{logdir} is not a folder")
-        self._logdir = logdir
-        folders = sorted(io_wrapper.GetLogdirSubdirectories(logdir))
-        self._folders = {os.path.relpath(folder, logdir): folder for folder in folders}
+        if not logdir:
+            raise FileNotFoundError("the folder's name is empty")
+        self.unreadable: list[str] = []
+        """Folders below that could not be listed, one sentence each."""
+        if _is_remote(logdir):
+            with _one_line_errors(logdir):
+                _check_folder(logdir, tf.io.gfile.exists(logdir), tf.io.gfile.isdir(logdir))
+                folders = list(_walk_remote(logdir))
+        else:
+            logdir = os.path.abspath(os.path.expanduser(logdir))
+            _check_folder(logdir, os.path.exists(logdir), os.path.isdir(logdir))
+            folders = list(_walk(logdir, self.unreadable))
+        self._files: dict[str, list[str]] = {}
+        for folder, files in sorted(folders):
+            name = _readable(os.path.relpath(folder, logdir))
+            while name in self._files:
+                name += "_"
+            self._files[name] = files
         self._scans: dict[str, _Scan] = {}
 
     @property
     def runs(self) -> list[str]:
         """Names of all runs, ours or not."""
-        return list(self._folders)
+        return list(self._files)
 
     def listing(self, run: str | None = None) -> Listing:
         """See `SummarySource`."""
         listing: Listing = {}
-        for name in self._folders if run is None else [run]:
+        for name in self._files if run is None else [run]:
             records = self._scan(name).records
             if records:
                 listing[name] = {
@@ -81,12 +93,11 @@ class DirectorySource:
         return self._scan(run).problems
 
     def _scan(self, run: str) -> _Scan:
-        if run not in self._folders:
+        if run not in self._files:
             return _Scan({}, [])
         if run not in self._scans:
             scan = self._scans[run] = _Scan({}, [])
-            folder = self._folders[run]
-            for path in sorted(filter(io_wrapper.IsSummaryEventsFile, io_wrapper.ListDirectoryAbsolute(folder))):
+            for path in sorted(filter(io_wrapper.IsSummaryEventsFile, self._files[run])):
                 found: list[str] = []
                 try:
                     with _open(path) as data:
@@ -94,7 +105,7 @@ class DirectorySource:
                             scan.records[record.tag] = _Located(path, record)
                 except OSError as error:
                     found.append(f"unreadable ({error.strerror or error})")
-                scan.problems.extend(f"{path}: {problem}" for problem in found)
+                scan.problems.extend(f"{_readable(path)}: {problem}" for problem in found)
         return self._scans[run]
 
 
@@ -102,12 +113,80 @@ def _is_remote(path: str) -> bool:
     return "://" in path
 
 
+def _readable(path: str) -> str:
+    """A path as text that any encoder takes: bytes that are not UTF-8 are escaped."""
+    return path if _is_remote(path) else os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _check_folder(path: str, exists: bool, is_folder: bool) -> None:
+    if not exists:
+        raise FileNotFoundError(f"{path} does not exist")
+    if not is_folder:
+        raise NotADirectoryError(f"{path} is not a folder")
+
+
+def _walk(top: str, problems: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Each folder from `top` down that holds event files, with their paths. Raises OSError for `top` alone.
+
+    A real folder is visited once: links wait until all else has been seen, so a folder keeps its own name, and a link
+    back up ends there.
+    """
+    folders, links, seen = [top], deque[str](), set[tuple[int, int]]()
+    while folders or links:
+        folder = folders.pop() if folders else links.popleft()
+        try:
+            status = os.stat(folder)
+            if (status.st_dev, status.st_ino) in seen:
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            problem = f"{_readable(folder)} cannot be read ({error.strerror or error}); check its permissions"
+            if folder == top:
+                raise OSError(problem) from None
+            problems.append(problem)
+            continue
+        files = []
+        for entry in entries:
+            if _is_folder(entry):
+                (links if entry.is_symlink() else folders).append(entry.path)
+            elif io_wrapper.IsTensorFlowEventsFile(entry.path):
+                files.append(entry.path)
+        if files:
+            yield folder, files
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _walk_remote(top: str) -> Iterator[tuple[str, list[str]]]:
+    """As `_walk`."""
+    for folder in io_wrapper.GetLogdirSubdirectories(top):
+        yield folder, list(filter(io_wrapper.IsTensorFlowEventsFile, io_wrapper.ListDirectoryAbsolute(folder)))
+
+
+@contextmanager
+def _one_line_errors(path: str) -> Iterator[None]:
+    """Whatever a remote file system raises as OSError: a missing library, an unknown protocol, errors of its own."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        raise OSError(f"{path} cannot be read: {str(error) or type(error).__name__}") from error
+
+
 @contextmanager
 def _open(path: str) -> Iterator[Buffer]:
     """A file's bytes: mapped where it is local, so that foreign events are not even read."""
     if _is_remote(path):
-        with tf.io.gfile.GFile(path, "rb") as remote:
-            yield remote.read()
+        with _one_line_errors(path), tf.io.gfile.GFile(path, "rb") as remote:
+            content: bytes = remote.read()
+        yield content
     elif os.path.getsize(path) == 0:
         yield b""
     else:

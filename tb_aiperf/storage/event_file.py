@@ -1,8 +1,9 @@
 """Event files: finding this plugin's summaries among all others, cheaply and through damage.
 
-A file is a chain of records: u64 length, u32 masked CRC of the length, data, u32 masked CRC of the data. Lengths are
-checked against their CRC, so that a damaged length is noticed and the next record found. The data's CRC is not: a
-payload has zlib's checksum.
+A file is a chain of records: u64 length, u32 masked CRC-32C of the length, data, u32 masked CRC of the data. Every
+length is checked, so that a damaged one is noticed and the next record found. Of the data, only our own events are:
+zlib guards their payloads, but not tag, index and step around them. numpy does it at some 200 MB/s, 0.06 s for a
+million steps.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from google.protobuf.message import DecodeError
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import CRC_TABLE
 
+from tb_aiperf.storage.codec import is_intact
 from tb_aiperf.storage.tags import PLUGIN_NAME
 
 _HEADER = struct.Struct("<QI")
-_FOOTER_BYTES = 4
-#: Time, step, framing and tag come first in an event, so the tag's prefix lies within this many bytes.
-_TAG_WITHIN = 64
-_MARK = f"{PLUGIN_NAME}/".encode()
+_FOOTER = struct.Struct("<I")
+#: Time, step, framing and tag come first in an event, name and index of the plugin last: our name lies within so many
+#: bytes of both ends.
+_NAME_WITHIN = (64, 512)
+_NAME = PLUGIN_NAME.encode()
 _SEARCH_BYTES = 1 << 20
+_BLOCK = 256
+_BLOCKS_AT_ONCE = 1 << 10
 
 Buffer: TypeAlias = "bytes | mmap"
 
@@ -58,20 +63,25 @@ def scan(data: Buffer, problems: list[str]) -> Iterator[Record]:
             at = found
             continue
         start = at + _HEADER.size
-        at = start + size + _FOOTER_BYTES
+        at = start + size + _FOOTER.size
         if at > end:
             return
-        if data.find(_MARK, start, start + min(size, _TAG_WITHIN)) < 0:
+        if not _holds_name(data, start, size):
             continue
+        content = data[start : start + size]
         try:
-            event = Event.FromString(data[start : start + size])
+            event = Event.FromString(content)
         except DecodeError:
             problems.append(f"the event at byte {start} is damaged and was skipped")
             continue
-        for value in event.summary.value:
-            plugin = value.metadata.plugin_data
-            if plugin.plugin_name == PLUGIN_NAME:
-                yield Record(value.tag, plugin.content, event.step, event.wall_time, start, size)
+        values = [v for v in event.summary.value if v.metadata.plugin_data.plugin_name == PLUGIN_NAME]
+        damaged = _FOOTER.unpack_from(data, start + size)[0] != _masked(_crc(content))
+        # Where the payload itself is damaged, its tag is taken to be right: the reader names it.
+        if damaged and (not values or any(is_intact(v.tensor.tensor_content) for v in values)):
+            problems.append(f"the event at byte {start} is damaged and was skipped")
+            continue
+        for value in values:
+            yield Record(value.tag, value.metadata.plugin_data.content, event.step, event.wall_time, start, size)
 
 
 def payload(data: Buffer, record: Record) -> bytes:
@@ -83,26 +93,71 @@ def payload(data: Buffer, record: Record) -> bytes:
     raise KeyError(record.tag)
 
 
-def _position_tables() -> tuple[np.ndarray, int]:
-    """CRC-32C is affine: the CRC of 8 bytes is the exclusive or of one table entry per byte and a constant."""
-    table = np.array(CRC_TABLE, np.uint64)
-
-    def run(register: np.ndarray, zeros: int) -> np.ndarray:
-        for _ in range(zeros):
-            register = table[register & np.uint64(0xFF)] ^ (register >> np.uint64(8))
-        return register
-
-    tables = np.stack([run(table, 7 - position) for position in range(8)])
-    constant = int(run(np.array([0xFFFFFFFF], np.uint64), 8)[0]) ^ 0xFFFFFFFF
-    return tables, constant
+def _holds_name(data: Buffer, start: int, size: int) -> bool:
+    """Whether an event may be ours; one of its two names may be damaged."""
+    head, tail = _NAME_WITHIN
+    stop = start + size
+    if size <= head + tail:
+        return data.find(_NAME, start, stop) >= 0
+    return data.find(_NAME, start, start + head) >= 0 or data.find(_NAME, stop - tail, stop) >= 0
 
 
-_TABLES, _CONSTANT = _position_tables()
+def _after_zeros(registers: np.ndarray, zeros: int) -> np.ndarray:
+    """CRC registers after so many zero bytes more."""
+    table = np.array(CRC_TABLE, np.uint32)
+    for _ in range(zeros):
+        registers = table[registers & np.uint32(0xFF)] ^ (registers >> np.uint32(8))
+    return registers
+
+
+def _position_tables() -> np.ndarray:
+    """[_BLOCK, 256]: what a byte at each place of a block adds to the register after it.
+
+    CRC-32C is affine: the register is the exclusive or of one entry per byte and of what came before.
+    """
+    tables = np.empty((_BLOCK, 256), np.uint32)
+    tables[-1] = CRC_TABLE
+    for place in range(_BLOCK - 2, -1, -1):
+        tables[place] = _after_zeros(tables[place + 1], 1)
+    return tables
+
+
+_BLOCK_TABLES = _position_tables()
+_TABLES = _BLOCK_TABLES[-8:]
+_CONSTANT = int(_after_zeros(np.array([0xFFFFFFFF], np.uint32), 8)[0]) ^ 0xFFFFFFFF
 _LISTS: list[list[int]] = _TABLES.tolist()
 _ZERO_HIGH = _LISTS[4][0] ^ _LISTS[5][0] ^ _LISTS[6][0] ^ _LISTS[7][0] ^ _CONSTANT
+#: Register -> register a block of zeros later, by its four bytes.
+_SHIFTS: list[list[int]] = [
+    _after_zeros(np.arange(256, dtype=np.uint32) << np.uint32(8 * byte), _BLOCK).tolist() for byte in range(4)
+]
+
+
+def _masked(crc: int) -> int:
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def _crc(data: bytes) -> int:
+    """CRC-32C of at least four bytes."""
+    # Zeros in front change nothing while the register is zero; its initial ones are put into the first four bytes.
+    padding = -len(data) % _BLOCK
+    padded = np.zeros(padding + len(data), np.uint8)
+    padded[padding:] = np.frombuffer(data, np.uint8)
+    padded[padding : padding + 4] ^= 0xFF
+    blocks = padded.reshape(-1, _BLOCK)
+    places = np.arange(0, 256 * _BLOCK, 256)[:, None]
+    low, second, third, high = _SHIFTS
+    register = 0
+    for first in range(0, len(blocks), _BLOCKS_AT_ONCE):
+        entries = _BLOCK_TABLES.take(blocks[first : first + _BLOCKS_AT_ONCE].T + places)
+        for added in np.bitwise_xor.reduce(entries, axis=0).tolist():
+            a, b, c, d = register & 255, register >> 8 & 255, register >> 16 & 255, register >> 24
+            register = low[a] ^ second[b] ^ third[c] ^ high[d] ^ added
+    return register ^ 0xFFFFFFFF
 
 
 def _length_crc(size: int) -> int:
+    """Masked CRC of a length, which every record of a file needs: without numpy."""
     if size >> 32:
         crc = _CONSTANT
         for position, byte in enumerate(size.to_bytes(8, "little")):
@@ -110,7 +165,7 @@ def _length_crc(size: int) -> int:
     else:
         a, b, c, d = _LISTS[:4]
         crc = a[size & 255] ^ b[size >> 8 & 255] ^ c[size >> 16 & 255] ^ d[size >> 24] ^ _ZERO_HIGH
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+    return _masked(crc)
 
 
 def _next_record(data: Buffer, start: int) -> int | None:
@@ -120,7 +175,7 @@ def _next_record(data: Buffer, start: int) -> int | None:
         offsets = len(block) - _HEADER.size + 1
         crc = np.full(offsets, _CONSTANT, np.uint64)
         for position in range(8):
-            crc ^= _TABLES[position][block[position : position + offsets]]
+            crc ^= _TABLES[position][block[position : position + offsets]].astype(np.uint64)
         masked = (((crc >> np.uint64(15)) | (crc << np.uint64(17))) + np.uint64(0xA282EAD8)) & np.uint64(0xFFFFFFFF)
         stored = np.zeros(offsets, np.uint64)
         for position in range(4):

@@ -12,7 +12,7 @@ import numpy as np
 from tb_aiperf.records import SEGMENT_KEYS, STAGE_KEYS, STEP_ROW, Attempt, ResourceTable, StepTable
 from tb_aiperf.storage import codec
 from tb_aiperf.storage.codec import Chunk, Columns, DamagedChunkError, Payload
-from tb_aiperf.storage.tags import INDEX_VERSION, RESOURCES, STEPS, ChunkIndex
+from tb_aiperf.storage.tags import INDEX_VERSION, RESOURCES, STEPS, ChunkIndex, Count, Int64
 
 TICK_NS = 1000
 
@@ -24,9 +24,9 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     attempt: str
     loop: str
-    started_unix_ns: int
-    chunk: int
-    offset: int = 0
+    started_unix_ns: Int64
+    chunk: Count
+    offset: Count = 0
 
 
 class SeriesFormat(Protocol, Generic[Table]):
@@ -95,8 +95,9 @@ class StepFormat:
         place = _place(chunk)
         if not chunk.places.keys() >= {"gap", "segment", *_COUNTERS} or "f" in chunk.header.kinds:
             raise DamagedChunkError("not a chunk of steps")
-        if chunk.largest("segment") >= len(SEGMENT_KEYS):
-            raise DamagedChunkError(f"unknown segment {chunk.largest('segment')}")
+        lowest, highest = chunk.bounds("segment")
+        if lowest < 0 or highest >= len(SEGMENT_KEYS) or chunk.header.firsts[chunk.places["segment"]] is not None:
+            raise DamagedChunkError(f"unknown segment {lowest if lowest < 0 else highest}")
         return place, chunk
 
     def join(self, chunks: Sequence[Chunk]) -> StepTable:
@@ -232,6 +233,7 @@ def describe_attempt(attempt: Attempt, **rows: Any) -> ChunkIndex:
 
 def _place(chunk: Chunk) -> Place:
     try:
+        msgspec.convert(chunk.meta.get("start", 0), Int64)
         return msgspec.convert(chunk.meta, Place)
     except msgspec.ValidationError as error:
         raise DamagedChunkError(f"unreadable header: {error}") from None

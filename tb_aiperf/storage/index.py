@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -88,7 +88,7 @@ def read_index(run: str, listing: Mapping[str, Entry]) -> RunIndex:
             continue
         try:
             index = msgspec.json.decode(entry.content, type=ChunkIndex)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             problems.append(f"{name}: unreadable index")
             continue
         if index.v > INDEX_VERSION:
@@ -103,6 +103,9 @@ def read_index(run: str, listing: Mapping[str, Entry]) -> RunIndex:
             attempt = attempts[tag.attempt] = AttemptIndex(
                 tag.attempt, index.loop, index.started, index.rank, index.world
             )
+        elif index.loop != attempt.loop:
+            problems.append(f"{name}: of loop {index.loop!r}, but its attempt is of {attempt.loop!r}")
+            continue
         if tag.chunk is None and tag.slot is None:
             attempt.reports[tag.series] = entry.wall_time
             continue
@@ -118,3 +121,13 @@ def read_index(run: str, listing: Mapping[str, Entry]) -> RunIndex:
 def sealed_tags(series: str, attempt: AttemptIndex, chunks: list[int]) -> dict[str, int]:
     """Tag -> chunk number."""
     return {chunk_tag(series, attempt.id, chunk): chunk for chunk in chunks}
+
+
+def gaps(numbers: Iterable[int], end: int) -> list[range]:
+    """Ranges of the whole numbers from 0 up to `end`, left out, that are not among `numbers`."""
+    found, expected = [], 0
+    for number in [*sorted(number for number in numbers if number < end), end]:
+        if number > expected:
+            found.append(range(expected, number))
+        expected = number + 1
+    return found

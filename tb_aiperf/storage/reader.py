@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from tb_aiperf.records import STEP_ROW, Attempt, ResourceTable, StepTable
 from tb_aiperf.storage.cache import BuildCache
-from tb_aiperf.storage.codec import Chunk, DamagedChunkError, Payload, decode_object
-from tb_aiperf.storage.formats import RESOURCE_FORMAT, STEP_FORMAT, SeriesFormat, Table
-from tb_aiperf.storage.index import AttemptIndex, RunIndex, SeriesIndex, read_index, sealed_tags
+from tb_aiperf.storage.codec import UNUSABLE, Chunk, DamagedChunkError, Payload, decode_object
+from tb_aiperf.storage.formats import RESOURCE_FORMAT, STEP_FORMAT, Place, SeriesFormat, Table
+from tb_aiperf.storage.index import AttemptIndex, RunIndex, SeriesIndex, gaps, read_index, sealed_tags
 from tb_aiperf.storage.merge import surviving_rows
 from tb_aiperf.storage.source import SummarySource
-from tb_aiperf.storage.tags import ATTEMPT, report_tag
+from tb_aiperf.storage.tags import ATTEMPT, parse_tag, report_tag
 
 #: A million steps of 13 stages decode to 90 MB.
 CACHE_BYTES = 512 << 20
@@ -38,7 +38,8 @@ class LoadedSteps:
     """The steps of one loop of a run: n rows, merged over attempts, ordered by step number, then attempt, then time.
 
     table: tick 1000 ns. wall: [n] wall-clock in ticks. origin: [n] index into attempts. superseded: step rows left out
-    because a newer attempt ran their step again. damage: one sentence per chunk that could not be read.
+    because a newer attempt ran their step again. damage: one sentence per chunk or range of chunks that could not be
+    read, damaged_chunks: how many chunks those are.
     """
 
     run: str
@@ -49,6 +50,7 @@ class LoadedSteps:
     origin: npt.NDArray[np.uint16]
     superseded: int
     damage: tuple[str, ...]
+    damaged_chunks: int
     #: What the rows were read from: equal identities mean equal rows.
     identity: tuple[object, ...]
 
@@ -78,6 +80,13 @@ class _Sealed(Generic[Table]):
     bad: dict[int, str]
 
 
+class _Damage(NamedTuple):
+    """chunks: how many are meant."""
+
+    sentence: str
+    chunks: int = 1
+
+
 class RunReader:
     """Reads the runs of a source as they are when first asked for.
 
@@ -89,11 +98,15 @@ class RunReader:
         self._source = source
         self._scope = scope
         self._listed: dict[str, RunIndex | None] = {}
+        self._all: list[RunIndex] | None = None
         self._cache = BuildCache(CACHE_BYTES) if cache is None else cache
 
     def indexes(self) -> list[RunIndex]:
         """All runs that hold summaries of ours, by name. No payload is read."""
-        return [read_index(run, tags) for run, tags in sorted(self._source.listing().items())]
+        if self._all is None:
+            self._all = [read_index(run, tags) for run, tags in sorted(self._source.listing().items())]
+            self._listed.update({index.run: index for index in self._all})
+        return self._all
 
     def index(self, run: str) -> RunIndex | None:
         """One run, or None if it holds no summary of ours."""
@@ -142,23 +155,26 @@ class RunReader:
                 raise DamagedChunkError("listed, but not there", tag=tag, run=run)
             try:
                 return decode_object(payload), len(memoryview(payload))
-            except DamagedChunkError as error:
-                raise error.located(run, tag) from None
+            except UNUSABLE as error:
+                raise DamagedChunkError.of(error).located(run, tag) from None
 
         return self._cache.get((self._scope, run, tag), written, build, lambda pair: pair[1])[0]
 
     def attempt_record(self, run: str, attempt: AttemptIndex) -> Attempt:
-        """The attempt as it was recorded, or without notes where that record is missing or damaged."""
+        """The attempt as it was recorded, or without notes where that record is missing, damaged or another's."""
+        listed = Attempt(
+            id=attempt.id,
+            loop=attempt.loop,
+            started_unix_ns=attempt.started_unix_ns,
+            rank=attempt.rank,
+            world_size=attempt.world_size,
+        )
         try:
-            return msgspec.convert(self.report(run, ATTEMPT, attempt), Attempt)
+            recorded = msgspec.convert(self.report(run, ATTEMPT, attempt), Attempt)
         except (DamagedChunkError, msgspec.ValidationError):
-            return Attempt(
-                id=attempt.id,
-                loop=attempt.loop,
-                started_unix_ns=attempt.started_unix_ns,
-                rank=attempt.rank,
-                world_size=attempt.world_size,
-            )
+            return listed
+        same = all(getattr(recorded, name) == getattr(listed, name) for name in ("id", "loop", "started_unix_ns"))
+        return recorded if same else listed
 
     def tail_steps(self, indexes: Sequence[RunIndex]) -> dict[tuple[str, str], StepTable]:
         """(run, attempt) -> step-series rows that no sealed chunk holds, of many runs in one read."""
@@ -173,7 +189,7 @@ class RunReader:
             for attempt in index.attempts:
                 for series in _of(attempt, STEP_FORMAT.name):
                     found = {tag: p for tag, p in payloads.get(index.run, {}).items() if tag in series.tail}
-                    table, _ = _join_tail(found, STEP_FORMAT, frozenset(series.sealed), index.run)
+                    table, _ = _join_tail(found, STEP_FORMAT, frozenset(series.sealed), index.run, attempt.id)
                     if table is not None:
                         tails[index.run, attempt.id] = table
         return tails
@@ -182,16 +198,16 @@ class RunReader:
         """One sealed chunk, for callers that need few; None if damaged."""
         (tag,) = sealed_tags(STEP_FORMAT.name, attempt, [chunk])
         try:
-            _, opened = STEP_FORMAT.open(self._source.read({run: [tag]})[run][tag])
-        except (KeyError, DamagedChunkError):
+            payload = self._source.read({run: [tag]}).get(run, {}).get(tag)
+            return STEP_FORMAT.join([_open_sealed(STEP_FORMAT, payload, attempt.id, chunk)])
+        except UNUSABLE:
             return None
-        return STEP_FORMAT.join([opened])
 
     def _merge(
         self, run: str, loop: str, attempts: Sequence[AttemptIndex], identity: tuple[object, ...]
     ) -> LoadedSteps:
         tables: list[StepTable] = []
-        damage: list[str] = []
+        damage: list[_Damage] = []
         for attempt in attempts:
             table, of_attempt = self._series(run, attempt, STEP_FORMAT)
             tables.append(StepTable.empty((), 1000) if table is None else table)
@@ -211,11 +227,20 @@ class RunReader:
             order = np.argsort(merged.step, kind="stable")
             merged, origin = merged.select(order), origin[order]
         return LoadedSteps(
-            run, loop, tuple(described), merged, merged.wall, origin, superseded, tuple(damage), (run, loop, identity)
+            run=run,
+            loop=loop,
+            attempts=tuple(described),
+            table=merged,
+            wall=merged.wall,
+            origin=origin,
+            superseded=superseded,
+            damage=tuple(item.sentence for item in damage),
+            damaged_chunks=sum(item.chunks for item in damage),
+            identity=(run, loop, identity),
         )
 
-    def _series(self, run: str, attempt: AttemptIndex, form: SeriesFormat[Table]) -> tuple[Table | None, list[str]]:
-        """All rows of one series of one attempt that can be read, and one sentence for each chunk that cannot."""
+    def _series(self, run: str, attempt: AttemptIndex, form: SeriesFormat[Table]) -> tuple[Table | None, list[_Damage]]:
+        """All rows of one series of one attempt that can be read, and what cannot."""
         index = attempt.series[form.name]
         sealed: _Sealed[Table] = self._cache.get(
             (self._scope, form.name, run, attempt.id),
@@ -223,19 +248,19 @@ class RunReader:
             lambda old: self._decode_sealed(run, attempt, form, index, old),
             lambda value: 0 if value.table is None else _nbytes(value.table),
         )
-        damage = dict(sealed.bad)
-        # The tail of the last chunk stands in for it where it is damaged.
-        slots = list(index.tail) if sealed.bad else index.live_tail
-        payloads = self._source.read({run: slots}).get(run, {}) if slots else {}
-        tail, problems = _join_tail(payloads, form, sealed.chunks, run)
+        damage = {chunk: _Damage(sentence) for chunk, sentence in sealed.bad.items()}
         # Up to the last readable one: a damaged name may say any number.
-        for chunk in range(max(sealed.chunks, default=0)):
-            if chunk not in index.sealed:
-                (tag,) = sealed_tags(form.name, attempt, [chunk])
-                damage[chunk] = f"{tag} of run {run!r}: missing from the file"
+        for missing in gaps(index.sealed, max(sealed.chunks, default=0)):
+            (tag,) = sealed_tags(form.name, attempt, [missing.start])
+            name = tag if len(missing) == 1 else f"{tag} to {missing[-1]:06d}"
+            damage[missing.start] = _Damage(f"{name} of run {run!r}: missing from the file", len(missing))
+        # The tail of the last chunk stands in for it where it is damaged.
+        slots = list(index.tail) if damage else index.live_tail
+        payloads = self._source.read({run: slots}).get(run, {}) if slots else {}
+        tail, problems = _join_tail(payloads, form, sealed.chunks, run, attempt.id)
         parts = [part for part in (sealed.table, tail) if part is not None]
         table = None if not parts else parts[0] if len(parts) == 1 else form.concatenate(parts)
-        return table, [damage[chunk] for chunk in sorted(damage)] + problems
+        return table, [damage[chunk] for chunk in sorted(damage)] + [_Damage(problem) for problem in problems]
 
     def _decode_sealed(
         self,
@@ -259,17 +284,18 @@ class RunReader:
         payloads = self._source.read({run: list(tags)}).get(run, {})
         chunks = set() if old is None else set(old.chunks)
         bad = {} if old is None else dict(old.bad)
-        opened: list[Chunk] = []
+        opened: dict[str, Chunk] = {}
+        damaged: dict[str, DamagedChunkError] = {}
         for tag, number in tags.items():
             try:
-                opened.append(_open_sealed(form, payloads.get(tag), attempt.id, number))
-            except DamagedChunkError as error:
-                bad[number] = str(error.located(run, tag))
-            else:
-                chunks.add(number)
-        tables = [] if old is None or old.table is None else [old.table]
-        if opened:
-            tables.append(form.join(opened))
+                opened[tag] = _open_sealed(form, payloads.get(tag), attempt.id, number)
+            except UNUSABLE as error:
+                damaged[tag] = DamagedChunkError.of(error)
+        table, unjoined = _join(form, opened)
+        damaged.update(unjoined)
+        bad.update({tags[tag]: str(error.located(run, tag)) for tag, error in damaged.items()})
+        chunks.update(number for tag, number in tags.items() if tag not in damaged)
+        tables = [part for part in (None if old is None else old.table, table) if part is not None]
         joined = None if not tables else tables[0] if len(tables) == 1 else form.concatenate(tables)
         return _Sealed(joined, frozenset(chunks), bad)
 
@@ -288,29 +314,65 @@ def _of(attempt: AttemptIndex, series: str) -> list[SeriesIndex]:
     return [attempt.series[series]] if series in attempt.series else []
 
 
+def _join(form: SeriesFormat[Table], opened: Mapping[str, Chunk]) -> tuple[Table | None, dict[str, DamagedChunkError]]:
+    """The rows of chunks by tag, and those that cannot be joined."""
+    try:
+        return form.join(list(opened.values())) if opened else None, {}
+    except UNUSABLE as error:
+        if len(opened) == 1:
+            return None, {tag: DamagedChunkError.of(error) for tag in opened}
+    bad: dict[str, DamagedChunkError] = {}
+    for tag, chunk in opened.items():
+        bad.update(_join(form, {tag: chunk})[1])
+    fine = {tag: chunk for tag, chunk in opened.items() if tag not in bad}
+    table, _ = _join(form, fine) if bad else (None, {})
+    return table, bad or {tag: DamagedChunkError("too large together with the other chunks") for tag in opened}
+
+
 def _join_tail(
-    payloads: dict[str, Payload], form: SeriesFormat[Table], sealed: frozenset[int], run: str
+    payloads: Mapping[str, Payload], form: SeriesFormat[Table], sealed: frozenset[int], run: str, attempt: str
 ) -> tuple[Table | None, list[str]]:
     """Rows of tail slots whose chunk is not among `sealed`, as far as they follow each other without a hole."""
-    parts: list[tuple[int, int, Chunk]] = []
-    problems = []
+    parts: list[tuple[int, int, str, Chunk]] = []
+    damaged: dict[str, DamagedChunkError] = {}
     for tag, payload in payloads.items():
         try:
-            place, chunk = form.open(payload)
-        except DamagedChunkError as error:
-            problems.append(str(error.located(run, tag)))
+            place, chunk = _open_slot(form, tag, payload, attempt)
+        except UNUSABLE as error:
+            damaged[tag] = DamagedChunkError.of(error)
             continue
         if place.chunk not in sealed:
-            parts.append((place.chunk, place.offset, chunk))
-    usable: list[Chunk] = []
+            parts.append((place.chunk, place.offset, tag, chunk))
+    usable: dict[str, Chunk] = {}
+    # Slots of older chunks are written over one by one: holes there are no damage.
+    newest = max((part[0] for part in parts), default=-1)
+    newest = -1 if newest < max(sealed, default=-1) else newest
+    holes: dict[str, DamagedChunkError] = {}
     number, expected = -1, 0
-    for of_chunk, offset, chunk in sorted(parts, key=lambda part: part[:2]):
+    for of_chunk, offset, tag, chunk in sorted(parts, key=lambda part: part[:2]):
         if of_chunk != number:
             number, expected = of_chunk, 0
         if offset == expected:
-            usable.append(chunk)
+            usable[tag] = chunk
             expected += len(chunk)
-    return (form.join(usable) if usable else None), problems
+        elif offset > expected and of_chunk == newest and not damaged and not holes:
+            holes[tag] = DamagedChunkError(f"rows {expected} to {offset - 1} before it are missing from the file")
+    damaged.update(holes)
+    table, unjoined = _join(form, usable)
+    damaged.update(unjoined)
+    return table, [str(error.located(run, tag)) for tag, error in damaged.items()]
+
+
+def _open_slot(form: SeriesFormat[Table], tag: str, payload: Payload, attempt: str) -> tuple[Place, Chunk]:
+    """A tail slot, opened. Raises DamagedChunkError."""
+    place, chunk = form.open(payload)
+    named = parse_tag(tag)
+    if named is None or named.slot is None or place.attempt != attempt:
+        raise DamagedChunkError(f"holds rows of attempt {place.attempt!r}")
+    # Slots are filled in order, each with a row at least.
+    if place.offset < named.slot or (place.offset == 0) != (named.slot == 0):
+        raise DamagedChunkError(f"holds rows from {place.offset} on, as another slot does")
+    return place, chunk
 
 
 def _describe(attempt: Attempt, table: StepTable) -> AttemptRows:

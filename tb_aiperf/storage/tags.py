@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -20,6 +20,11 @@ ATTEMPT = "attempt"
 ENVIRONMENT = "environment"
 
 INDEX_VERSION = 1
+
+#: Whole numbers that were read are bounded: larger ones overflow what computes with them.
+Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_DIGITS = 18
 
 
 class ChunkIndex(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,14 +37,14 @@ class ChunkIndex(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     v: int
     loop: str
-    started: int
-    rank: int = 0
-    world: int = 1
+    started: Int64
+    rank: Count = 0
+    world: Count = 1
     named: tuple[str, ...] = ()
-    rows: int = 0
-    steps: int = 0
-    first: int | None = None
-    last: int | None = None
+    rows: Count = 0
+    steps: Count = 0
+    first: Int64 | None = None
+    last: Int64 | None = None
 
 
 class Tag(NamedTuple):
@@ -69,10 +74,18 @@ def report_tag(kind: str, attempt: str) -> str:
 def parse_tag(name: str) -> Tag | None:
     """The parts of a name, or None if it is not one of ours."""
     match name.split("/"):
-        case [prefix, kind, attempt] if prefix == PLUGIN_NAME:
+        case [prefix, _, attempt, *_] if prefix != PLUGIN_NAME or not attempt:
+            return None
+        case [_, kind, attempt]:
             return Tag(kind, attempt)
-        case [prefix, series, attempt, chunk] if prefix == PLUGIN_NAME and chunk.isdecimal():
-            return Tag(series, attempt, chunk=int(chunk))
-        case [prefix, series, attempt, "tail", slot] if prefix == PLUGIN_NAME and slot.isdecimal():
-            return Tag(series, attempt, slot=int(slot))
+        case [_, series, attempt, digits] if (chunk := _number(digits)) is not None:
+            tag = Tag(series, attempt, chunk=chunk)
+            return tag if chunk_tag(series, attempt, chunk) == name else None
+        case [_, series, attempt, "tail", digits] if (slot := _number(digits)) is not None:
+            tag = Tag(series, attempt, slot=slot)
+            return tag if tail_tag(series, attempt, slot) == name else None
     return None
+
+
+def _number(digits: str) -> int | None:
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS else None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tb_aiperf import reports
+from tb_aiperf.storage.codec import _join
 from tb_aiperf.storage.directory import DirectorySource
 from tb_aiperf.storage.reader import RunReader
 from tb_aiperf.storage.sink import FolderSink
@@ -103,6 +104,10 @@ def test_what_does_not_exist(app: App, route: str, query: dict[str, str], code: 
     [
         ({"from": "x"}, "from is 'x'; it must be a whole number"),
         ({"to": "1.5"}, "to is '1.5'; it must be a whole number"),
+        ({"from": "1_000"}, "from is '1_000'; it must be a whole number"),
+        ({"from": "１２"}, "from is '１２'; it must be a whole number"),
+        ({"to": " 5"}, "to is ' 5'; it must be a whole number"),
+        ({"from": "9" * 5000}, f"from is '{'9' * 5000}'; that is too large"),
         ({"from": "9" * 30}, f"from is '{'9' * 30}'; that is too large"),
         ({"from": "9", "to": "8"}, "from is 9 and to is 8; from must not exceed to"),
         ({"bins": "0"}, "bins is 0; it must lie between 1 and 2000"),
@@ -137,6 +142,24 @@ def test_a_failure_is_an_answer_and_logged(
     assert response.status_code == 500
     assert response.json == {"error": "the answer could not be made; TensorBoard's log says why"}
     assert "RuntimeError: broken" in caplog.text
+
+
+def test_a_crafted_run_fails_no_route(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", (attempt(), noisy(5)))
+    sink = FolderSink(str(tmp_path / "run"))
+    deep = b"[" * 100_000 + b"]" * 100_000
+    content = b'{"v":1,"loop":"train","started":%d}' % attempt().started_unix_ns
+    for kind in ("environment", "attempt"):
+        sink.add(f"tb_aiperf/{kind}/{attempt().id}", _join(deep, []), content, 0)
+    sink.add(f"tb_aiperf/steps/{attempt().id}/000001", b"", b'{"v":1,"x":' + deep + b"}", 0)
+    sink.add(f"tb_aiperf/steps/{attempt().id}/{'9' * 5000}", b"", content, 0)
+    sink.close()
+    app = App(tmp_path)
+    assert app.get("/api/v1/runs").json["runs"][0]["loops"][0]["steps"] == 5
+    for route in ("overview", "steps", "steps.csv"):
+        assert app.get(f"/api/v1/{route}", run="run").status_code == 200
+    answer = app.get("/api/v1/overview", run="run").json
+    assert (answer["steps"], answer["environment"], answer["damaged_chunks"]) == (5, None, 2)
 
 
 def test_new_steps_appear_after_a_reload(tmp_path: Path) -> None:

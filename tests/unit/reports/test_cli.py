@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ from tb_aiperf.storage.reader import RunReader
 from tb_aiperf.storage.sink import FolderSink
 from tb_aiperf.storage.writer import StepSeriesWriter, write_report
 from tb_aiperf.terminal import bar, duration
-from tests.unit.storage.series import attempt, event_file, noisy, table, write_run
+from tests.unit.storage.series import attempt, event_file, noisy, rewrite, table, write_run
 
 
 def aiperf(*arguments: object):
@@ -57,7 +60,7 @@ def test_report_for_people(tmp_path: Path) -> None:
     lines = result.stdout.splitlines()
     assert lines[0] == "[two] · train · 10 steps · 2 attempts (2 run again) · rank 1 of 4"
     one = lines.index("one · train · 500 steps")
-    assert lines[one + 1].startswith("Other takes 92 % of the step time (median 40 ms of 43 ms)")
+    assert lines[one + 1].startswith("92 % of the step time is other (median 40 ms of 43 ms)")
     assert lines[one + 2].startswith("Step time: median 4")
     assert lines[one + 3].split() == ["Stage", "Share", "Total", "Median", "p95", "Max"]
     assert lines[one + 4].startswith("Other  ")
@@ -83,8 +86,7 @@ def test_segments_and_notes_are_shown(tmp_path: Path) -> None:
 
 def test_damage_is_shown(tmp_path: Path) -> None:
     write_run(tmp_path / "run", (attempt(), noisy(300)), chunk_rows=100)
-    path = event_file(tmp_path / "run")
-    path.write_bytes(path.read_bytes().replace(b"/000001", b"/000009"))
+    rewrite(event_file(tmp_path / "run"), b"/000001", b"/000009")
     result = aiperf("report", tmp_path)
     assert result.exit_code == 0
     damage = " ".join(result.stdout.split("Damaged:", 1)[1].split())
@@ -119,7 +121,7 @@ def test_a_folder_without_steps(tmp_path: Path) -> None:
     FolderSink(str(tmp_path / "run")).close()
     result = aiperf("report", tmp_path)
     assert result.exit_code == 1
-    assert "holds 1 runs, none with recorded steps; add PerfMonitor()" in result.stderr
+    assert "holds 1 run, none with recorded steps; add PerfMonitor()" in result.stderr
 
 
 def test_a_file_that_cannot_be_read_at_all(tmp_path: Path) -> None:
@@ -134,6 +136,70 @@ def test_a_file_that_cannot_be_read_at_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [("report",), ("report", "a", "b"), ("report", "a", "--nonsense"), ("nonsense",)])
 def test_wrong_usage(arguments: tuple[str, ...]) -> None:
     assert aiperf(*arguments).exit_code == 2
+
+
+def test_an_empty_name_is_refused() -> None:
+    result = aiperf("report", "")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "aiperf: the folder's name is empty; give the folder that the logger writes to\n"
+
+
+def test_a_file_system_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: str) -> bool:
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr("tensorboard.compat.tf.io.gfile.exists", fail)
+    result = aiperf("report", "s3://bucket/logs")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "aiperf: s3://bucket/logs cannot be read: Install s3fs to access S3\n"
+
+
+def test_what_cannot_be_read_is_named_beside_what_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("fine", "closed", "broken"):
+        write_run(tmp_path / name, (attempt(), noisy(3)))
+    path = event_file(tmp_path / "broken")
+    path.write_bytes(b"x" * 500)
+    scandir = os.scandir
+
+    def refuse(folder: str) -> object:
+        if folder.endswith("closed"):
+            raise PermissionError(13, "Permission denied", folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    result = aiperf("report", tmp_path, "--json")
+    assert (result.exit_code, [run["run"] for run in json.loads(result.stdout)["runs"]]) == (0, ["fine"])
+    assert result.stderr.splitlines() == [
+        f"aiperf: folder left out: {tmp_path}/closed cannot be read (Permission denied); check its permissions",
+        f"aiperf: run 'broken' left out: {path}: bytes 0 to 500 are damaged and were skipped",
+    ]
+
+
+def test_names_reach_the_terminal_as_text(tmp_path: Path) -> None:
+    write_run(tmp_path / "a\n\x1b[31mb", (attempt(), table({"x\x1b[2J": [5]})))
+    result = aiperf("report", tmp_path)
+    assert result.stdout.startswith("a\\n\\x1b[31mb · train · 1 step\n")
+    assert "\x1b" not in result.stdout
+    assert "100 % of the step time is x\\x1b[2J (" in result.stdout
+    result = aiperf("report", tmp_path / "none\nb\x1b")
+    assert result.stderr.startswith(f"aiperf: {tmp_path}/none\\nb\\x1b does not exist; ")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_any_encoding_of_the_output_will_do(tmp_path: Path, encoding: str) -> None:
+    write_run(tmp_path / "gü €", (attempt(), table({"forward": [300], "data_wait": [100]})))
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "COLUMNS": "120"}
+    program = [sys.executable, "-c", "from tb_aiperf.cli import main; main()", "report", str(tmp_path)]
+    result = subprocess.run(program, env=environment, capture_output=True, check=True)
+    assert result.stderr == b""
+    title, headline, _, _, forward, _ = result.stdout.decode(encoding).splitlines()
+    plain = {"ascii": "g? ? - train", "latin-1": "gü ? · train", "cp1252": "gü € · train", "utf-8": "gü € · train"}
+    assert title == f"{plain[encoding]} · 1 step" if encoding != "ascii" else title == "g? ? - train - 1 step"
+    micro = "u" if encoding == "ascii" else "µ"
+    assert headline == f"75 % of the step time is forward (median 300 {micro}s of 400 {micro}s), 25 % data wait."
+    assert forward.split()[:4] == ["Forward", ("█" if encoding == "utf-8" else "#") * 15, "75.0", "%"]
+    result = subprocess.run([*program, "--json"], env=environment, capture_output=True, check=True)
+    assert json.loads(result.stdout.decode("ascii"))["runs"][0]["run"] == "gü €"
 
 
 def test_the_version() -> None:

@@ -13,7 +13,7 @@ from tb_aiperf.storage.directory import DirectorySource
 from tb_aiperf.storage.reader import RunReader
 from tb_aiperf.storage.sink import FolderSink
 from tb_aiperf.storage.writer import StepSeriesWriter, write_report
-from tests.unit.storage.series import attempt, noisy, read_run, table, write_run
+from tests.unit.storage.series import attempt, event_file, noisy, read_run, rewrite, table, write_run
 
 
 def runs(logdir: Path) -> dict:
@@ -137,6 +137,15 @@ def test_a_damaged_chunk_that_a_resume_covers_in_part_counts_nothing(tmp_path: P
     writer.close()
     sink.close()
     assert runs(tmp_path)["runs"][0]["loops"][0]["steps"] == 4
+
+
+def test_an_index_with_one_end_only_has_no_range(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", (attempt(1), table({"a": [1] * 4})), (attempt(2), table({"a": [1]}, step=[9])))
+    rewrite(event_file(tmp_path / "run"), b'"last":3', b'"lasu":3')
+    (run,) = runs(tmp_path)["runs"]
+    assert [(a["first_step"], a["last_step"]) for a in run["loops"][0]["attempts"]] == [(0, None), (9, 9)]
+    assert (run["loops"][0]["first_step"], run["loops"][0]["last_step"]) == (9, 9)
+    assert reports.overview(RunReader(DirectorySource(str(tmp_path))), "run")["steps"] == 5
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_an_overview_by_hand(tmp_path: Path) -> None:
         "damage": [],
         "notes": ["manual optimisation"],
         # 180 of 300 ms; 120 of 300 ms.
-        "headline": "Data wait takes 60 % of the step time (median 60 ms of 100 ms), forward 40 %",
+        "headline": "60 % of the step time is data wait (median 60 ms of 100 ms), 40 % forward",
         "step_time_s": {
             "n": 3,
             "mean": 0.1,
@@ -171,17 +171,17 @@ def headline_of(rows: StepTable) -> str:
     [
         (
             {"data_wait": [41_000] * 3, "forward": [24_000] * 3, "backward": [14_000] * 3},
-            "Data wait takes 52 % of the step time (median 41 ms of 79 ms), forward 30 %, backward 18 %",
+            "52 % of the step time is data wait (median 41 ms of 79 ms), 30 % forward, 18 % backward",
         ),
         # A stage that most steps skip has no median worth naming.
         (
             {"checkpoint": [0, 0, 9_000_000], "lr_scheduler": [600, 600, 600]},
-            "Checkpoint takes 100 % of the step time (mean 3.0 s of 3.0 s, none in most steps)",
+            "100 % of the step time is checkpoint (mean 3.0 s of 3.0 s, none in most steps)",
         ),
         # Initials stay capital, names of the program's own stages stay as they are but for the first letter.
         (
             {"Resize": [500, 500], "lr_scheduler": [400, 400], "NMS": [100, 100]},
-            "Resize takes 50 % of the step time (median 500 µs of 1.0 ms), LR scheduler 40 %, NMS 10 %",
+            "50 % of the step time is Resize (median 500 µs of 1.0 ms), 40 % LR scheduler, 10 % NMS",
         ),
         ({"forward": [0, 0]}, "The steps took no measurable time"),
     ],

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
 from tb_aiperf.records import STAGE_KEYS, Attempt, StepTable
 from tb_aiperf.storage.directory import DirectorySource
@@ -93,6 +94,18 @@ def event_file(folder: Path) -> Path:
     """The only event file of a run."""
     (path,) = folder.glob("*tfevents*")
     return path
+
+
+def rewrite(path: Path, old: bytes, new: bytes) -> None:
+    """Replace bytes of an event file by as many others, with checksums that hold: as a program would write them."""
+    assert len(old) == len(new)
+    content = bytearray(path.read_bytes().replace(old, new))
+    at = 0
+    while at < len(content):
+        start, stop = at + 12, at + 12 + int.from_bytes(content[at : at + 8], "little")
+        content[stop : stop + 4] = masked_crc32c(bytes(content[start:stop])).to_bytes(4, "little")
+        at = stop + 4
+    path.write_bytes(bytes(content))
 
 
 def assert_same_rows(read: StepTable, expected: StepTable) -> None:

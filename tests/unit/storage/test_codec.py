@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -121,6 +123,18 @@ json_values = st.recursive(
 @settings(max_examples=50)
 def test_objects_come_back(value: object) -> None:
     assert decode_object(encode_object(value)) == value
+
+
+def test_a_chunk_of_absurd_width_is_refused() -> None:
+    with pytest.raises(ValueError, match="at most 33554432 values"):
+        encode({str(k): np.zeros(1 << 20, np.int64) for k in range(33)}, {})
+
+
+def test_a_body_larger_than_it_says_is_not_unpacked() -> None:
+    payload = encode({"x": np.arange(50) ** 2}, {})
+    size = int.from_bytes(payload[5:9], "little")
+    with pytest.raises(DamagedChunkError, match="longer than it says"):
+        Chunk(payload[: 9 + size] + zlib.compress(bytes(1 << 20)))
 
 
 def test_not_a_number_is_stored_as_null() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,8 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from tb_aiperf.storage.event_file import _length_crc, payload, scan
+from tb_aiperf.storage.codec import encode
+from tb_aiperf.storage.event_file import _crc, _length_crc, _masked, payload, scan
 from tb_aiperf.storage.sink import build_summary
 from tests.unit.storage.series import event_file
 
@@ -18,6 +20,36 @@ from tests.unit.storage.series import event_file
 @given(st.integers(0, 2**64 - 1) | st.integers(0, 2**20))
 def test_the_length_check_is_tensorboards(size: int) -> None:
     assert _length_crc(size) == masked_crc32c(size.to_bytes(8, "little"))
+
+
+@given(st.binary(min_size=4, max_size=1200))
+def test_the_data_check_is_tensorboards(content: bytes) -> None:
+    assert _masked(_crc(content)) == masked_crc32c(content)
+
+
+def test_the_data_check_of_much_data() -> None:
+    content = np.random.default_rng(1).bytes(300_001)
+    assert _masked(_crc(content)) == masked_crc32c(content)
+
+
+def test_damage_around_a_payload_is_noticed_and_damage_within_left_to_it(tmp_path: Path) -> None:
+    writer = EventFileWriter(str(tmp_path))
+    stored = encode({"x": np.random.default_rng(1).integers(0, 999, 2000)}, {})
+    writer.add_event(Event(wall_time=1.0, step=1, summary=build_summary("tb_aiperf/x/0", stored, b"index")))
+    writer.close()
+    content = event_file(tmp_path).read_bytes()
+    (record,) = scan(content, [])
+    payload_at = content.index(stored)
+    for position in range(record.offset, record.offset + record.size + 4):
+        damaged = bytearray(content)
+        damaged[position] ^= 0x08
+        problems: list[str] = []
+        records = list(scan(bytes(damaged), problems))
+        if payload_at <= position < payload_at + len(stored):
+            # Or noticed by zlib in bits that it leaves unused: then nothing is wrong within.
+            assert len(records) + len(problems) == 1
+        else:
+            assert (records, problems) == ([], [f"the event at byte {record.offset} is damaged and was skipped"])
 
 
 @pytest.fixture

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from tb_aiperf.records import StepTable
 from tb_aiperf.storage.cache import BuildCache
+from tb_aiperf.storage.codec import Chunk, DamagedChunkError, _join, _split, decode_object, encode_object
 from tb_aiperf.storage.directory import DirectorySource
 from tb_aiperf.storage.event_file import scan
-from tb_aiperf.storage.formats import quantise
+from tb_aiperf.storage.formats import STEP_FORMAT, Place, describe_attempt, quantise
 from tb_aiperf.storage.reader import LoadedSteps, RunReader
 from tb_aiperf.storage.sink import FolderSink
+from tb_aiperf.storage.tags import Tag, chunk_tag, parse_tag
 from tb_aiperf.storage.writer import StepSeriesWriter, write_report
 from tests.unit.storage.series import (
     START_NS,
@@ -21,6 +25,7 @@ from tests.unit.storage.series import (
     event_file,
     noisy,
     read_run,
+    rewrite,
     table,
     write_run,
 )
@@ -155,17 +160,12 @@ def test_the_tail_stands_in_for_a_damaged_last_chunk(tmp_path: Path) -> None:
 
 
 def test_a_damaged_tail_slot_costs_its_rows_and_those_after(tmp_path: Path) -> None:
-    sink = FolderSink(str(tmp_path / "run"))
-    writer = StepSeriesWriter(sink, attempt(), chunk_rows=100)
-    rows = noisy(30)
-    for first in (0, 10, 20):
-        writer.append(rows.select(slice(first, first + 10)))
-        writer.flush()
+    rows = tail_of_three_slots(tmp_path / "run")
     corrupt(event_file(tmp_path / "run"), "tail/1")
     loaded = read_run(tmp_path)
     assert len(loaded.damage) == 1
     assert "tail/1 of run 'run'" in loaded.damage[0]
-    assert_same_rows(loaded.table, quantise(rows).select(slice(0, 10)))
+    assert_same_rows(loaded.table, rows.select(slice(0, 10)))
 
 
 def test_a_chunk_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -182,11 +182,215 @@ def test_a_chunk_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_chunk_under_another_ones_tag_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "run", (attempt(), noisy(300)), chunk_rows=100)
-    path = event_file(tmp_path / "run")
-    path.write_bytes(path.read_bytes().replace(b"/000001", b"/000007"))
+    rewrite(event_file(tmp_path / "run"), b"/000001", b"/000007")
     loaded = read_run(tmp_path)
     assert f"tb_aiperf/steps/{attempt().id}/000007 of run 'run': holds chunk 1" in loaded.damage[-1]
     assert len(loaded.table) == 200
+
+
+def test_missing_chunks_are_named_as_one_range(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", (attempt(), noisy(300)), chunk_rows=100)
+    sink = FolderSink(str(tmp_path / "run"))
+    place = Place(attempt=attempt().id, loop="train", started_unix_ns=attempt().started_unix_ns, chunk=10**9)
+    rows = quantise(noisy(4, first_step=300))
+    content = msgspec.json.encode(STEP_FORMAT.index(rows, attempt(), sealed=True))
+    sink.add(chunk_tag("steps", attempt().id, 10**9), STEP_FORMAT.encode(rows, place), content, 300)
+    sink.close()
+    loaded = read_run(tmp_path)
+    assert loaded.damage == (f"tb_aiperf/steps/{attempt().id}/000003 to 999999999 of run 'run': missing from the file",)
+    assert loaded.damaged_chunks == 10**9 - 3
+    assert_same_rows(loaded.table, StepTable.concatenate([quantise(noisy(300)), rows]))
+
+
+def tail_of_three_slots(folder: Path) -> StepTable:
+    """30 rows in the slots 0 to 2."""
+    sink = FolderSink(str(folder))
+    writer = StepSeriesWriter(sink, attempt(), chunk_rows=100)
+    rows = noisy(30)
+    for first in (0, 10, 20):
+        writer.append(rows.select(slice(first, first + 10)))
+        writer.flush()
+    return quantise(rows)
+
+
+def test_a_tail_slot_of_another_attempt_is_refused(tmp_path: Path) -> None:
+    rows = tail_of_three_slots(tmp_path / "run")
+    other = attempt().id.replace("2026113", "2026114")
+    tag = f"tb_aiperf/steps/{attempt().id}/tail/2"
+    rewrite(event_file(tmp_path / "run"), tag.encode(), tag.replace(attempt().id, other).encode())
+    assert_same_rows(read_run(tmp_path, attempt_id=attempt().id).table, rows.select(slice(0, 20)))
+    loaded = read_run(tmp_path)
+    assert loaded.damage == (f"tb_aiperf/steps/{other}/tail/2 of run 'run': holds rows of attempt {attempt().id!r}",)
+    assert_same_rows(loaded.table, rows.select(slice(0, 20)))
+
+
+def test_a_tail_slot_under_another_ones_tag_is_refused(tmp_path: Path) -> None:
+    rows = tail_of_three_slots(tmp_path / "run")
+    rewrite(event_file(tmp_path / "run"), b"/tail/0", b"/tail/4")
+    loaded = read_run(tmp_path)
+    assert loaded.damage == (
+        f"tb_aiperf/steps/{attempt().id}/tail/4 of run 'run': holds rows from 0 on, as another slot does",
+    )
+    assert (len(rows), len(loaded.table)) == (30, 0)
+
+
+def test_a_hole_in_the_tail_is_named(tmp_path: Path) -> None:
+    rows = tail_of_three_slots(tmp_path / "run")
+    rewrite(event_file(tmp_path / "run"), b"/tail/1", b"/tall/1")
+    loaded = read_run(tmp_path)
+    assert loaded.damage == (
+        f"tb_aiperf/steps/{attempt().id}/tail/2 of run 'run': rows 10 to 19 before it are missing from the file",
+    )
+    assert_same_rows(loaded.table, rows.select(slice(0, 10)))
+
+
+def test_no_flipped_bit_changes_anything_in_silence(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", (attempt(1), noisy(9)), (attempt(2), noisy(5, first_step=6)), chunk_rows=4)
+    path, expected = event_file(tmp_path / "run"), read_run(tmp_path)
+    content = path.read_bytes()
+    first = next(iter(scan(content, []))).offset - 12
+    for position in range(first * 8, len(content) * 8, 5):
+        damaged = bytearray(content)
+        damaged[position // 8] ^= 1 << position % 8
+        path.write_bytes(bytes(damaged))
+        reader = RunReader(DirectorySource(str(tmp_path)))
+        index = reader.index("run")
+        assert index is not None
+        loaded = reader.load_steps(index, "train")
+        if not (loaded.damage or reader.file_problems("run")):
+            # Bits that deflate leaves unused.
+            assert_same_rows(loaded.table, expected.table)
+
+
+def add_chunk(folder: Path, *, meta: object = None, header: Mapping[str, object] | None = None) -> None:
+    """A run of two chunks, of which the second is crafted: its checksums hold. header: fields to put into it."""
+    write_run(folder, (attempt(), noisy(4)))
+    rows = quantise(noisy(4, first_step=4))
+    place = Place(attempt=attempt().id, loop="train", started_unix_ns=attempt().started_unix_ns, chunk=1)
+    fields = json.loads(_split(STEP_FORMAT.encode(rows, place))[0])
+    fields["planes"] = [0] * len(fields["planes"])
+    fields |= header or {}
+    fields["meta"] |= meta or {}
+    sink = FolderSink(str(folder))
+    content = msgspec.json.encode(STEP_FORMAT.index(rows, attempt(), sealed=True))
+    sink.add(chunk_tag("steps", attempt().id, 1), _join(json.dumps(fields).encode(), []), content, 4)
+    sink.close()
+
+
+WIDE = 2006
+BASES = [0] * 19
+
+
+@pytest.mark.parametrize(
+    ("crafted", "reason"),
+    [
+        ({"meta": {"start": "x"}}, "unreadable header: Expected `int`, got `str`"),
+        ({"meta": {"start": 10**30}}, "unreadable header: "),
+        ({"meta": {"chunk": -1}}, "unreadable header: "),
+        ({"header": {"firsts": [10**25] * 19}}, "unreadable header: "),
+        ({"header": {"bases": [*BASES[:14], -3, 0, 0, 0, 0]}}, "unknown segment -3"),
+        ({"header": {"bases": [*BASES[:14], 9, 0, 0, 0, 0]}}, "unknown segment 9"),
+        ({"header": {"firsts": [*[None] * 14, 0, 0, 0, 0, 0]}}, "unknown segment"),
+        (
+            {
+                "header": {
+                    "rows": 1 << 20,
+                    "names": [f"stage:{k}" for k in range(WIDE)],
+                    "kinds": ["i"] * WIDE,
+                    "firsts": [None] * WIDE,
+                    "bases": [0] * WIDE,
+                    "planes": [0] * WIDE,
+                }
+            },
+            "impossible header: 1048576 rows of 2006 columns",
+        ),
+    ],
+)
+def test_a_crafted_chunk_is_named_and_costs_itself_only(tmp_path: Path, crafted: dict, reason: str) -> None:
+    add_chunk(tmp_path / "run", **crafted)
+    loaded = read_run(tmp_path)
+    assert len(loaded.damage) == 1
+    assert f"/000001 of run 'run': {reason}" in loaded.damage[0]
+    assert_same_rows(loaded.table, quantise(noisy(4)))
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), OverflowError("odd"), RecursionError("odd"), MemoryError("odd")])
+def test_a_chunk_that_cannot_be_joined_costs_itself_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    write_run(tmp_path / "run", (attempt(), noisy(300)), chunk_rows=100)
+    join = STEP_FORMAT.join
+
+    def fail(chunks: Sequence[Chunk]) -> StepTable:
+        if any(chunk.meta["chunk"] == 1 for chunk in chunks):
+            raise error
+        return join(chunks)
+
+    monkeypatch.setattr(STEP_FORMAT, "join", fail)
+    loaded = read_run(tmp_path)
+    assert loaded.damage == (
+        f"tb_aiperf/steps/{attempt().id}/000001 of run 'run': not usable ({type(error).__name__}: odd)",
+    )
+    assert_same_rows(loaded.table, quantise(noisy(300)).select(np.r_[0:100, 200:300]))
+
+
+def test_values_nested_too_deep_are_damaged(tmp_path: Path) -> None:
+    for depth in (65, 100_000):
+        with pytest.raises(DamagedChunkError, match="unreadable value"):
+            decode_object(_join(b"[" * depth + b"]" * depth, []))
+    assert decode_object(_join(b"[" * 64 + b"]" * 64, [])) is not None
+    sink = FolderSink(str(tmp_path / "run"))
+    deep = b'{"v":1,"loop":"train","started":0,"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    sink.add("tb_aiperf/steps/a/000000", b"", deep, 0)
+    sink.add("tb_aiperf/steps/a/000001", b"", b'{"v":1,"loop":"train","started":%d}' % 10**30, 0)
+    sink.add("tb_aiperf/steps/a/000002", b"", b'{"v":1,"loop":"train","started":0,"first":%d}' % 2**64, 0)
+    sink.add("tb_aiperf/steps/b/000000", b"", b'{"v":1,"loop":"train","started":0}', 0)
+    sink.add("tb_aiperf/steps/b/000001", b"", b'{"v":1,"loop":"test","started":0}', 0)
+    sink.close()
+    index = RunReader(DirectorySource(str(tmp_path))).index("run")
+    assert index is not None
+    assert index.problems == [
+        *(f"tb_aiperf/steps/a/00000{chunk}: unreadable index" for chunk in range(3)),
+        "tb_aiperf/steps/b/000001: of loop 'test', but its attempt is of 'train'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [
+        ("tb_aiperf/steps/a/000012", Tag("steps", "a", chunk=12)),
+        ("tb_aiperf/steps/a/1234567", Tag("steps", "a", chunk=1_234_567)),
+        ("tb_aiperf/steps/a/tail/3", Tag("steps", "a", slot=3)),
+        ("tb_aiperf/attempt/a", Tag("attempt", "a")),
+        ("tb_aiperf/steps/a/12", None),
+        ("tb_aiperf/steps/a/0000012", None),
+        ("tb_aiperf/steps/a/00001２", None),
+        ("tb_aiperf/steps/a/" + "9" * 5000, None),
+        ("tb_aiperf/steps/a/tail/" + "9" * 5000, None),
+        ("tb_aiperf/steps/a/tail/03", None),
+        ("tb_aiperf/steps//000000", None),
+        ("tb_aiperf/attempt/", None),
+        ("tb_aiperf", None),
+        ("other/steps/a/000000", None),
+    ],
+)
+def test_names_of_summaries(name: str, tag: Tag | None) -> None:
+    assert parse_tag(name) == tag
+
+
+def test_an_attempt_record_of_another_attempt_is_passed_over(tmp_path: Path) -> None:
+    sink = FolderSink(str(tmp_path / "run"))
+    sink.add(
+        f"tb_aiperf/attempt/{attempt().id}",
+        encode_object({"id": attempt().id, "loop": "train", "started_unix_ns": 10**30, "notes": ["x"]}),
+        msgspec.json.encode(describe_attempt(attempt())),
+        0,
+    )
+    sink.close()
+    reader = RunReader(DirectorySource(str(tmp_path)))
+    index = reader.index("run")
+    assert index is not None
+    assert reader.attempt_record("run", index.attempts[0]) == attempt()
 
 
 def test_a_damaged_report_is_passed_over(tmp_path: Path) -> None:
@@ -219,21 +423,6 @@ def test_unreadable_listings_are_named(tmp_path: Path) -> None:
     ]
 
 
-def test_runs_are_named_as_tensorboard_names_them(tmp_path: Path) -> None:
-    rows = table({"a": [1]})
-    for folder in (".", "digits/version_0", "digits/version_0/rank_1"):
-        write_run(tmp_path / folder, (attempt(), rows))
-    reader = RunReader(DirectorySource(str(tmp_path)))
-    assert [index.run for index in reader.indexes()] == [".", "digits/version_0", "digits/version_0/rank_1"]
-    assert reader.index("digits") is None
-
-
-def test_several_event_files_make_one_run(tmp_path: Path) -> None:
-    for number in (1, 2):
-        write_run(tmp_path / "run", (attempt(number), table({"a": [number]}, step=[number])))
-    assert read_run(tmp_path).table.step.tolist() == [1, 2]
-
-
 def test_no_rows_at_all() -> None:
     empty = StepTable.empty(("a",))
     assert len(quantise(empty)) == 0
@@ -259,21 +448,3 @@ def test_a_chunk_that_is_listed_late_is_put_in_its_place(tmp_path: Path) -> None
     assert [len(loaded.damage) for loaded in seen] == [1, 0]
     assert_same_rows(seen[0].table, quantise(rows).select(np.r_[0:100, 200:300]))
     assert_same_rows(seen[1].table, quantise(rows))
-
-
-def test_a_folder_on_another_file_system(tmp_path: Path) -> None:
-    fsspec = pytest.importorskip("fsspec")
-    write_run(tmp_path / "run", (attempt(), noisy(700)))
-    path = event_file(tmp_path / "run")
-    fsspec.filesystem("memory").pipe(f"/logs/exp/{path.name}", path.read_bytes())
-    reader = RunReader(DirectorySource("memory://logs"))
-    index = reader.index("exp")
-    assert index is not None
-    assert_same_rows(reader.load_steps(index, "train").table, quantise(noisy(700)))
-
-
-def test_an_empty_event_file_is_no_run(tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "events.out.tfevents.1.host").touch()
-    source = DirectorySource(str(tmp_path))
-    assert (source.runs, source.listing(), source.problems("run"), source.problems("none")) == (["run"], {}, [], [])
