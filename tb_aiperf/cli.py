@@ -6,7 +6,7 @@ import re
 import sys
 from json import dumps
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import msgspec
 import typer
@@ -76,12 +76,34 @@ def report(
         found = f"{runs}, none with recorded steps" if source.runs else "no event files"
         _fail(f"{logdir} holds {found}; add PerfMonitor() to the Trainer's callbacks")
     if json:
-        answer = {"runs": [reports.summary(overview) for overview in overviews]}
-        text = msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()
-        # Escaped, so that any encoding takes it.
-        print(re.sub("[^\x00-\x7f]", lambda match: dumps(match[0])[1:-1], text))
+        _print_json({"runs": [reports.summary(overview) for overview in overviews]})
     else:
         terminal.print_overviews(overviews, logdir)
+
+
+@app.command()
+def analyze(
+    traces: Annotated[
+        list[str], typer.Argument(metavar="TRACE...", help="Trace files, folders that hold some, or patterns.")
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+) -> None:
+    """Read torch.profiler traces: steps, operators, kernels and what the device waited for.
+
+    Traces of several ranks of one run are matched.
+    """
+    from tb_aiperf import terminal_profile
+    from tb_aiperf.trace import TraceError, find_traces
+    from tb_aiperf.trace import analyze as analyze_traces
+
+    try:
+        analysis = analyze_traces(find_traces(traces))
+    except TraceError as error:
+        _fail(str(error))
+    if json:
+        _print_json(analysis)
+    else:
+        terminal_profile.print_analysis(analysis)
 
 
 @app.command()
@@ -100,6 +122,12 @@ def demo(
     if serve:
         raise typer.Exit(training.serve(logdir))
     print(f"\nLook at it with: tensorboard --logdir {logdir}")
+
+
+def _print_json(answer: Any) -> None:
+    text = msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()
+    # Escaped, so that any encoding takes it.
+    print(re.sub("[^\x00-\x7f]", lambda match: dumps(match[0])[1:-1], text))
 
 
 def _fail(message: str) -> NoReturn:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tb_aiperf.records import CollectivesProfile, TraceAnalysis, TraceProfile
-from tb_aiperf.terminal import bar, duration
+from tb_aiperf.terminal import bar, duration, printable
 
 #: Rows of the operator and the kernel table.
 _MOST_ROWS = 10
@@ -33,7 +33,9 @@ def print_analysis(analysis: TraceAnalysis, console: Console | None = None) -> N
 def _print_profile(profile: TraceProfile, console: Console) -> None:
     rank = "" if profile.rank is None else f" · rank {profile.rank}"
     of = "" if profile.world_size is None else f" of {profile.world_size}"
-    console.print(f"[bold]{escape(profile.path)}[/bold] · {escape(profile.device)}{rank}{of if rank else ''}")
+    console.print(
+        f"[bold]{escape(printable(profile.path))}[/bold] · {escape(printable(profile.device))}{rank}{of if rank else ''}"
+    )
     for finding in profile.findings:
         gain = finding.speedup
         console.print(
@@ -65,7 +67,7 @@ def _print_profile(profile: TraceProfile, console: Console) -> None:
     if profile.kernels:
         console.print(_kernels(profile))
     for warning in profile.warnings:
-        console.print(f"Note: {escape(warning)}")
+        console.print(f"Note: {escape(printable(warning))}")
 
 
 def _sums(parts: Sequence[msgspec.Struct]) -> dict[str, float]:
@@ -134,5 +136,5 @@ def _print_collectives(collectives: CollectivesProfile, console: Console) -> Non
 
 def _name(name: str) -> str:
     """A name from a trace: no markup, no control characters, not too long."""
-    plain = "".join(character if character.isprintable() else "?" for character in name)
+    plain = printable(name)
     return escape(plain if len(plain) <= _LONGEST_NAME else plain[: _LONGEST_NAME - 1] + "…")

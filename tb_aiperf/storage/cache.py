@@ -25,6 +25,7 @@ class BuildCache:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._slots: OrderedDict[Hashable, _Slot] = OrderedDict()
+        self._total = 0
         self._lock = threading.Lock()
 
     def get(
@@ -49,8 +50,8 @@ class BuildCache:
                 except BaseException:
                     self._forget(key, slot)
                     raise
-                slot.identity, slot.value, slot.size = identity, value, size(value)
-                self._trim(key)
+                slot.identity, slot.value = identity, value
+                self._resize(key, slot, size(value))
             result: Value = slot.value
         return result
 
@@ -60,11 +61,16 @@ class BuildCache:
             if slot.value is None and self._slots.get(key) is slot:
                 del self._slots[key]
 
-    def _trim(self, keep: Hashable) -> None:
+    def _resize(self, key: Hashable, slot: _Slot, size: int) -> None:
+        """Note a slot's new size and drop what is then too much, least recently used first."""
         with self._lock:
-            total = sum(slot.size for slot in self._slots.values())
-            for key in list(self._slots):
-                if total <= self._limit:
-                    return
-                if key != keep:
-                    total -= self._slots.pop(key).size
+            if self._slots.get(key) is not slot:
+                return  # dropped while its value was built; this request alone uses it
+            self._total += size - slot.size
+            slot.size = size
+            while self._total > self._limit and len(self._slots) > 1:
+                oldest = next(iter(self._slots))
+                if oldest == key:
+                    self._slots.move_to_end(key)
+                    continue
+                self._total -= self._slots.pop(oldest).size
