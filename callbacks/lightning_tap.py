@@ -7,25 +7,21 @@ the stage around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import TracebackType
+from collections.abc import Callable
 from typing import Any
 
 from tb_aiperf.capture.stage_clock import StageClock
 from tb_aiperf.records import SEGMENT_KEYS, STEP_ROW
 
-from .actions import VALIDATION_KEEPS_OUT, is_fetch, is_lightnings, stage_of
+from .actions import VALIDATION_KEEPS_OUT
 from .destination import summary_writer_of
 from .patches import PatchSet
+from .profiler_tap import ProfilerTap
 
 STARTUP = SEGMENT_KEYS.index("startup")
 EPOCH_BOUNDARY = SEGMENT_KEYS.index("epoch_boundary")
 SHUTDOWN = SEGMENT_KEYS.index("shutdown")
 INTERRUPTED = SEGMENT_KEYS.index("interrupted")
-
-#: Names of actions remembered; a program that makes up names without end must not fill the memory.
-_MOST_NAMES = 4096
 
 #: Methods of a TensorBoard writer that a user calls directly.
 _WRITER_METHODS = (
@@ -50,42 +46,6 @@ _WRITER_METHODS = (
 )
 
 
-class _Inherit:
-    """The context of an action that belongs to the stage around it."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        pass
-
-
-_INHERIT = _Inherit()
-
-
-class _Fetch:
-    """The context of a stand-alone loop's fetch: a new step begins where its batch is asked for."""
-
-    __slots__ = ("_cut", "_stage")
-
-    def __init__(self, cut: Callable[[], None], stage: Any) -> None:
-        self._cut = cut
-        self._stage = stage
-
-    def __enter__(self) -> None:
-        self._cut()
-        self._stage.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._stage.__exit__(kind, error, traceback)
-
-
 class LightningTap:
     """Drives `clock` from `trainer` between `install` and `remove`.
 
@@ -107,12 +67,7 @@ class LightningTap:
         self._on_interrupt = on_interrupt
         self._patches = PatchSet()
         self._hooks: list[Any] = []
-        self._checkpoint_keys = frozenset(
-            callback.state_key for callback in trainer.callbacks if _is_checkpoint_callback(callback)
-        )
-        self._training_contexts: dict[str, Any] = {}
-        self._validation_contexts: dict[str, Any] = {}
-        self._contexts = self._training_contexts
+        self._actions: ProfilerTap | None = None
         self._in_loop = False
         self._running_loops = 0
         self._failed = False
@@ -126,7 +81,7 @@ class LightningTap:
 
     def install(self, loop: str) -> None:
         """Tap the trainer for one attempt of `loop` (`train`, `validate`, `test`, `predict`) and start the clock."""
-        self._tap_profiler()
+        self._tap_profiler(None if loop == "train" else self._evaluation_fetch)
         self._tap_logging()
         if loop == "train":
             self._tap_fit()
@@ -146,70 +101,11 @@ class LightningTap:
         self._hooks.clear()
         self._patches.undo()
 
-    def _tap_profiler(self) -> None:
-        profiler = self.trainer.profiler
-        clock = self._clock
-        context_of = self._context_of
-
-        if _is_lightnings(type(profiler)) and type(profiler).__name__ == "PassThroughProfiler":
-            # Lightning's own default does nothing; answering in its place costs less than it does.
-            def fast_profile(original: Callable[..., Any]) -> Callable[..., Any]:
-                def profile(action_name: str) -> Any:
-                    context = self._contexts.get(action_name)
-                    if context is not None:
-                        return context
-                    # A user's own actions, never remembered, get the real thing with all that it can do.
-                    return context_of(action_name) if is_lightnings(action_name) else original(action_name)
-
-                return profile
-
-            def fast_start(_: Callable[..., Any]) -> Callable[..., Any]:
-                def start(action_name: str) -> None:
-                    (self._contexts.get(action_name) or context_of(action_name)).__enter__()
-
-                return start
-
-            def fast_stop(_: Callable[..., Any]) -> Callable[..., Any]:
-                def stop(action_name: str) -> None:
-                    (self._contexts.get(action_name) or context_of(action_name)).__exit__(None, None, None)
-
-                return stop
-
-            self._patches.replace(profiler, "profile", fast_profile)
-            self._patches.replace(profiler, "start", fast_start)
-            self._patches.replace(profiler, "stop", fast_stop)
-            return
-
-        inside_profiler = clock.stage("profiler")
-
-        def timed_start(inner: Callable[..., Any]) -> Callable[..., Any]:
-            def start(action_name: str) -> None:
-                with inside_profiler:
-                    inner(action_name)
-                (self._contexts.get(action_name) or context_of(action_name)).__enter__()
-
-            return start
-
-        def timed_stop(inner: Callable[..., Any]) -> Callable[..., Any]:
-            def stop(action_name: str) -> None:
-                (self._contexts.get(action_name) or context_of(action_name)).__exit__(None, None, None)
-                with inside_profiler:
-                    inner(action_name)
-
-            return stop
-
-        def staged_profile(inner: Callable[..., Any]) -> Callable[..., Any]:
-            @contextmanager
-            def profile(action_name: str) -> Iterator[Any]:
-                with inner(action_name) as given, self._contexts.get(action_name) or context_of(action_name):
-                    yield given
-
-            return profile
-
-        if not _is_lightnings(getattr(type(profiler), "profile", None)):
-            self._patches.replace(profiler, "profile", staged_profile)  # it may call neither start nor stop
-        self._patches.replace(profiler, "start", timed_start)
-        self._patches.replace(profiler, "stop", timed_stop)
+    def _tap_profiler(self, on_fetch: Callable[[], None] | None) -> None:
+        callbacks = self.trainer.callbacks
+        checkpoint_keys = frozenset(each.state_key for each in callbacks if _is_checkpoint_callback(each))
+        self._actions = ProfilerTap(self.trainer, self._clock, checkpoint_keys, on_fetch, self._fail)
+        self._actions.install(self.trainer.profiler, self._patches)
 
     def _tap_logging(self) -> None:
         connector = getattr(self.trainer, "_logger_connector", None)
@@ -265,11 +161,12 @@ class LightningTap:
             return
         index, validation = self._clock.index[stage], self._clock.index["validation"]
         inside = index if stage in VALIDATION_KEEPS_OUT else validation
-        clock = self._clock
+        clock, actions = self._clock, self._actions
+        assert actions is not None
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def timed(*args: Any, **kwargs: Any) -> Any:
-                clock.push(index if self._contexts is self._training_contexts else inside)
+                clock.push(inside if actions.validating else index)
                 try:
                     return original(*args, **kwargs)
                 finally:
@@ -278,37 +175,6 @@ class LightningTap:
             return timed
 
         self._patches.replace(owner, name, make)
-
-    # ---- actions ----
-
-    def _context_of(self, action: str) -> Any:
-        """Context of an action seen for the first time in this phase; remembered."""
-        context: Any = _INHERIT
-        if not is_lightnings(action):
-            return context
-        try:
-            stage = stage_of(action, self._checkpoint_keys)
-            validating = self._contexts is self._validation_contexts
-            if (validating and stage not in VALIDATION_KEEPS_OUT) or self._is_empty_hook(action):
-                stage = None
-            if stage is not None:
-                context = self._clock.stage(stage)
-                if self._evaluation_loop is not None and is_fetch(action):
-                    context = _Fetch(self._evaluation_fetch, context)
-        except Exception as error:  # noqa: BLE001
-            self._fail(error)
-        if len(self._contexts) < _MOST_NAMES:
-            self._contexts[action] = context
-        return context
-
-    def _is_empty_hook(self, action: str) -> bool:
-        """Whether the action runs a hook of the LightningModule that is Lightning's own empty one: not worth timing."""
-        owner, _, hook = action.rpartition(".")
-        if not (owner.startswith("[LightningModule]") and hook.startswith("on_")):
-            return False
-        module = self.trainer.lightning_module
-        defined = getattr(type(module), hook, None)
-        return _is_lightnings(defined) and hook not in vars(module)
 
     def _fail(self, error: BaseException) -> None:
         """The tap itself is at fault: stop measuring, never the training."""
@@ -399,16 +265,16 @@ class LightningTap:
             self._clock.cut(*self._position(), EPOCH_BOUNDARY)
 
     def _make_validation(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        clock, validation = self._clock, self._clock.index["validation"]
+        validation, actions = self._clock.stage("validation"), self._actions
+        assert actions is not None
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            clock.push(validation)
-            outer, self._contexts = self._contexts, self._validation_contexts
-            try:
-                return original(*args, **kwargs)
-            finally:
-                self._contexts = outer
-                clock.pop()
+            with validation:
+                outer = actions.set_validating(True)
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    actions.set_validating(outer)
 
         return run
 
@@ -458,11 +324,6 @@ class LightningTap:
             return original(*args, **kwargs)
 
         return on_run_end
-
-
-def _is_lightnings(definition: Any) -> bool:
-    """Whether a class or function is Lightning's own."""
-    return str(getattr(definition, "__module__", "")).startswith(("lightning.", "pytorch_lightning."))
 
 
 def _is_checkpoint_callback(callback: Any) -> bool:

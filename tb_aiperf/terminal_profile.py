@@ -31,11 +31,10 @@ def print_analysis(analysis: TraceAnalysis, console: Console | None = None) -> N
 
 
 def _print_profile(profile: TraceProfile, console: Console) -> None:
-    rank = "" if profile.rank is None else f" · rank {profile.rank}"
-    of = "" if profile.world_size is None else f" of {profile.world_size}"
-    console.print(
-        f"[bold]{escape(printable(profile.path))}[/bold] · {escape(printable(profile.device))}{rank}{of if rank else ''}"
-    )
+    title = f"[bold]{escape(printable(profile.path))}[/bold] · {escape(printable(profile.device))}"
+    if profile.rank is not None:
+        title += f" · rank {profile.rank}" + ("" if profile.world_size is None else f" of {profile.world_size}")
+    console.print(title)
     for finding in profile.findings:
         gain = finding.speedup
         console.print(

@@ -14,13 +14,13 @@ from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
 from tb_aiperf import reports
-from tb_aiperf.plugin.loader import PLUGIN_NAME
 from tb_aiperf.plugin.parameters import Parameters
 from tb_aiperf.plugin.static_files import StaticFile, static_files
 from tb_aiperf.reports import BadRequestError, NotFoundError
 from tb_aiperf.storage.cache import BuildCache
 from tb_aiperf.storage.reader import CACHE_BYTES, RunReader
 from tb_aiperf.storage.source import ProviderSource
+from tb_aiperf.storage.tags import PLUGIN_NAME
 
 logger = logging.getLogger(__name__)
 

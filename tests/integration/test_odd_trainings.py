@@ -337,8 +337,8 @@ def test_made_up_action_names_do_not_fill_the_memory() -> None:
     class MakesUp(t.Model):
         def training_step(self, batch: Any, batch_idx: int) -> Any:
             for number in range(1000):
-                self.trainer.profiler.start(f"{batch_idx} {number}")
-            sizes.append(len(monitor._tap._contexts))  # type: ignore[union-attr]
+                self.trainer.profiler.start(f"[Callback]Made{batch_idx}.{number}")
+            sizes.append(len(monitor._tap._actions._contexts))  # type: ignore[union-attr]
             return super().training_step(batch, batch_idx)
 
     monitor = t.CollectingMonitor()

@@ -1,41 +1,26 @@
 /** The finding of a run, its step time, and the share of each stage as a bar and as a table. */
 
 import { useMemo } from "preact/hooks";
-import type { OverviewAnswer, StageSummary } from "../../api/types";
+import type { OverviewAnswer } from "../../api/types";
 import { Chart } from "../../charts/chart";
 import { count, quantity, seconds, share } from "../../format/number";
 import { theme } from "../../host/theme";
-import { type PaintedStage, definition, paintStages } from "../../state/definitions";
+import { definition } from "../../state/definitions";
 import type { ShownRun } from "../../state/shown";
 import { CHART_COLORS } from "../../theme/palette";
 import { Card } from "../../ui/card";
 import { type Column, DataTable, tableCsv } from "../../ui/data-table";
 import { StageStrip } from "../../ui/stage-strip";
 import { Swatch } from "../../ui/swatch";
-import type { Scales } from "./overview-panel";
+import type { Scales } from "./scales";
 import { shareBarOption } from "./share-bar";
+import { type StageRow, stageRows } from "./stage-rows";
 
 interface Props {
   run: ShownRun;
   answer: OverviewAnswer;
   scales: Scales;
   busy: boolean;
-}
-
-export interface StageRow extends StageSummary {
-  stage: PaintedStage;
-}
-
-/** The stages that took any time, in stack order. */
-function stageRows(answer: OverviewAnswer): StageRow[] {
-  const painted = paintStages(
-    answer.stages.map((stage) => stage.key),
-    theme.value,
-  );
-  return answer.stages.flatMap((summary, index) => {
-    const stage = painted[index];
-    return stage && summary.total_s !== 0 ? [{ ...summary, stage }] : [];
-  });
 }
 
 export function HeadlineCard({ run, answer, scales, busy }: Props) {

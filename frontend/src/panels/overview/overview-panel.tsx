@@ -8,38 +8,16 @@ import { ErrorBoundary } from "../../ui/error-boundary";
 import { RunName } from "../../ui/run-name";
 import { Failure, Loading } from "../../ui/states";
 import type { Panel } from "../panel";
-import { robustTop } from "../steps/bins";
 import { EnvironmentCard } from "./environment-card";
 import { HeadlineCard } from "./headline-card";
 import { Notices } from "./notices";
 import { ResourcesCard } from "./resources-card";
+import { type Scales, scalesOf } from "./scales";
 import { StepTrendCard } from "./step-trend-card";
 import { WallClockCard } from "./wall-clock-card";
 
 /** Enough for a small chart. */
 const TREND_BINS = 200;
-
-/** What all columns are drawn to. */
-export interface Scales {
-  /** Longest mean stage time, in seconds. */
-  stage: number;
-  /** Top of the step-time axis, in seconds. */
-  stepTime: number;
-  /** Longest wall-clock, in seconds. */
-  wall: number;
-}
-
-function scalesOf(answers: readonly OverviewAnswer[]): Scales {
-  const most = (values: readonly (number | null | undefined)[]): number =>
-    Math.max(0, ...values.map((value) => value ?? 0));
-  return {
-    stage: most(answers.flatMap((answer) => answer.stages.map((stage) => stage.mean_s))),
-    stepTime: most(
-      answers.map(({ step_time_s: time }) => (time === null ? null : robustTop(time.max ?? 0, time.p95, time.median))),
-    ),
-    wall: most(answers.map((answer) => answer.wall_s?.total)),
-  };
-}
 
 function OverviewPanel() {
   const runs = columns.value;

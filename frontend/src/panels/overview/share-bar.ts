@@ -5,7 +5,7 @@ import { tooltip } from "../../charts/tooltip";
 import { axisShare, seconds, share } from "../../format/number";
 import { inkOn } from "../../theme/contrast";
 import type { ChartColors } from "../../theme/palette";
-import type { StageRow } from "./headline-card";
+import type { StageRow } from "./stage-rows";
 
 /** Below this a label does not fit into its part of the bar. */
 const LABELLED_SHARE = 0.1;

@@ -16,7 +16,7 @@ import { type Column, DataTable, tableCsv } from "../../ui/data-table";
 import { Failure, Loading } from "../../ui/states";
 import { type PlacedBin, bandHeight, linePoints, nearestBin, placeBins, readBins, roundUp } from "../steps/bins";
 import { binTitle } from "../steps/stage-chart";
-import type { Scales } from "./overview-panel";
+import type { Scales } from "./scales";
 
 interface Props {
   run: ShownRun;

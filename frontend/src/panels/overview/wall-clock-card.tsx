@@ -7,7 +7,7 @@ import { definition, describeSegment, paintStages } from "../../state/definition
 import { Card } from "../../ui/card";
 import { type Column, DataTable, tableCsv } from "../../ui/data-table";
 import { StageStrip } from "../../ui/stage-strip";
-import type { Scales } from "./overview-panel";
+import type { Scales } from "./scales";
 
 interface Row {
   key: string;
