@@ -190,7 +190,10 @@ class Columns:
         """`integers` as uint32 where all of them fit."""
         planes = self._header_values(names, "planes")
         bases = self._header_values(names, "bases")
-        certain = int(planes.max(initial=0)) <= 4 and int(bases.min(initial=0)) >= 0
+        # Bounded before they are added: near the largest int64 the sum would wrap.
+        certain = (
+            int(planes.max(initial=0)) <= 4 and 0 <= int(bases.min(initial=0)) and int(bases.max(initial=0)) < 1 << 32
+        )
         certain = certain and int((bases + (1 << 8 * planes)).max(initial=0)) <= 1 << 32
         if certain and all(self._firsts(name) is None for name in names):
             return self._unpack(names, 4)

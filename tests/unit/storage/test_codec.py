@@ -21,6 +21,12 @@ def integer_columns(draw: st.DrawFn) -> dict[str, np.ndarray]:
     return {name: draw(hnp.arrays(np.int64, rows, elements=draw(st.sampled_from([INT64, SMALL])))) for name in names}
 
 
+def test_the_largest_integers_are_not_taken_for_small_ones() -> None:
+    for value in (2**63 - 1, 2**63 - 256, 2**32, 2**32 - 1):
+        compact = Columns([Chunk(encode({"x": np.array([value])}, {}))]).compact(["x"])
+        assert compact.tolist() == [[value]]
+
+
 @given(integer_columns(), st.data())
 def test_integers_come_back_exactly(columns: dict[str, np.ndarray], data: st.DataObject) -> None:
     differences = data.draw(st.sets(st.sampled_from(sorted(columns))))
