@@ -191,9 +191,8 @@ class Columns:
         planes = self._header_values(names, "planes")
         bases = self._header_values(names, "bases")
         # Bounded before they are added: near the largest int64 the sum would wrap.
-        certain = (
-            int(planes.max(initial=0)) <= 4 and 0 <= int(bases.min(initial=0)) and int(bases.max(initial=0)) < 1 << 32
-        )
+        lowest, highest = int(bases.min(initial=0)), int(bases.max(initial=0))
+        certain = int(planes.max(initial=0)) <= 4 and lowest >= 0 and highest < 1 << 32
         certain = certain and int((bases + (1 << 8 * planes)).max(initial=0)) <= 1 << 32
         if certain and all(self._firsts(name) is None for name in names):
             return self._unpack(names, 4)
