@@ -145,14 +145,19 @@ class Chunk:
             raise DamagedChunkError(f"{len(body)} bytes do not hold {rows} rows of {sum(planes)} byte planes")
         self.header = header
         self.places = {name: place for place, name in enumerate(header.names)}
-        blocks = np.frombuffer(body, np.uint8).reshape(sum(planes), rows)
-        ends = list(accumulate(planes))
-        self.blocks = [blocks[end - count : end] for end, count in zip(ends, planes, strict=True)]
+        self._blocks = np.frombuffer(body, np.uint8).reshape(sum(planes), rows)
+        self._first_block = [0, *accumulate(planes)]
+
+    def block(self, place: int, plane: int) -> npt.NDArray[np.uint8]:
+        """[rows] one byte of each value of the column in the given place."""
+        found: npt.NDArray[np.uint8] = self._blocks[self._first_block[place] + plane]
+        return found
 
     def bounds(self, name: str) -> tuple[int, int]:
         """The smallest and the largest value that a column of integers may hold, unless stored as differences."""
         place = self.places[name]
-        scale = [int(block.max(initial=0)) << 8 * plane for plane, block in enumerate(self.blocks[place])]
+        planes = range(self.header.planes[place])
+        scale = [int(self.block(place, plane).max(initial=0)) << 8 * plane for plane in planes]
         return self.header.bases[place], self.header.bases[place] + sum(scale)
 
     @property
@@ -223,12 +228,14 @@ class Columns:
         """[names, rows] of columns as stored, differences as such: uint32 for a width of 4, int64 for 8."""
         values = np.zeros((len(names), self._bounds[-1]), "<u4" if width == 4 else "<i8")
         single = values.view(np.uint8).reshape(*values.shape, width)
-        for chunk, begin, end in zip(self._chunks, self._bounds[:-1], self._bounds[1:], strict=True):
-            for index, name in enumerate(names):
-                place = chunk.places.get(name)
-                if place is not None:
-                    for plane, block in enumerate(chunk.blocks[place]):
-                        single[index, begin:end, plane] = block
+        nothing = np.zeros(int(self._rows.max(initial=0)), np.uint8)
+        for index, (name, counts) in enumerate(zip(names, self._header_values(names, "planes").tolist(), strict=True)):
+            for plane in range(max(counts, default=0)):
+                parts = [
+                    chunk.block(chunk.places[name], plane) if plane < count else nothing[: len(chunk)]
+                    for chunk, count in zip(self._chunks, counts, strict=True)
+                ]
+                np.concatenate(parts, out=single[index, :, plane])
         for row, bases in zip(values, self._header_values(names, "bases"), strict=True):
             if bases.any():
                 row += self.spread(bases.astype(row.dtype))
@@ -236,6 +243,12 @@ class Columns:
 
     def _header_values(self, names: Sequence[str], field: str) -> npt.NDArray[np.int64]:
         """[names, chunks] of one list of the headers; 0 where a chunk lacks the column."""
+        if self._chunks and all(chunk.header.names == self._chunks[0].header.names for chunk in self._chunks):
+            table = np.array([getattr(chunk.header, field) for chunk in self._chunks], np.int64)
+            places = self._chunks[0].places
+            if all(name in places for name in names):
+                alike: npt.NDArray[np.int64] = table.T[[places[name] for name in names]]
+                return alike
         found = np.zeros((len(names), len(self._chunks)), np.int64)
         for column, chunk in enumerate(self._chunks):
             values, places = getattr(chunk.header, field), chunk.places
