@@ -70,7 +70,6 @@ class LightningTap:
         self._actions: ProfilerTap | None = None
         self._in_loop = False
         self._running_loops = 0
-        self._failed = False
         self._processed_at_cut = -1
         self._epoch_loop: Any = None
         self._evaluation_loop: Any = None
@@ -178,9 +177,6 @@ class LightningTap:
 
     def _fail(self, error: BaseException) -> None:
         """The tap itself is at fault: stop measuring, never the training."""
-        if self._failed:
-            return
-        self._failed = True
         self._in_loop = False
         self._on_failure(error)
 

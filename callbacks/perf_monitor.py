@@ -87,6 +87,7 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
         self._timer: Callable[[], int] = time.perf_counter_ns
         self._own_folder: tuple[weakref.ref[Any], str] | None = None
         self._off = False
+        self._on_rows_failed = False
         self._loop = ""
         self._tap: LightningTap | None = None
         self._recorder: Recorder | None = None
@@ -128,7 +129,7 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
             )
             return
         self._finish()  # an attempt that ended without a teardown
-        self._off = False
+        self._off = self._on_rows_failed = False
         if any(other is not self and isinstance(other, PerfMonitor) and other._tap for other in trainer.callbacks):
             warn("this Trainer has more than one PerfMonitor; only the first one measures")
             return
@@ -291,7 +292,13 @@ class PerfMonitor(LightningCallback):  # type: ignore[misc]
     def _take_rows(self, table: StepTable) -> None:
         if self._totals is not None:
             self._totals.update(table)
-        self.on_rows(table)
+        if self._on_rows_failed:
+            return
+        try:
+            self.on_rows(table)
+        except Exception as error:  # noqa: BLE001  a user's code; the records go on
+            self._on_rows_failed = True
+            warn("on_rows failed and is not called again; recording goes on", error)
 
     def _recording_failed(self, error: BaseException) -> None:
         self._off = True

@@ -11,8 +11,6 @@ from typing import Any, Protocol
 from tb_aiperf.capture.stage_clock import RowBlock, StageClock, table_of
 from tb_aiperf.records import ResourceTable, StepTable
 
-from .messages import warn
-
 #: Full blocks that may wait for storage: some 20 MB. Beyond it, a stuck disk must not eat the training's memory.
 _MOST_WAITING = 256
 #: A lock cannot wait for ever, as `flush_every=inf` asks.
@@ -71,7 +69,6 @@ class Recorder:
         self._flush_every = flush_every
         self._on_rows = on_rows
         self._on_failure = on_failure
-        self._rows_hook_failed = False
         self._clock: StageClock | None = None
         self._waiting: deque[RowBlock] = deque()
         self._jobs: deque[Callable[[], None]] = deque()
@@ -166,17 +163,8 @@ class Recorder:
             table = table_of(rows, self._stages)
             if self._steps is not None:
                 self._steps.append(table)
-            self._tell(table)
-        return len(rows)
-
-    def _tell(self, table: StepTable) -> None:
-        if self._rows_hook_failed:
-            return
-        try:
             self._on_rows(table)
-        except Exception as error:  # noqa: BLE001  a user's code; the records go on
-            self._rows_hook_failed = True
-            warn("on_rows failed and is not called again; recording goes on", error)
+        return len(rows)
 
     def _append_everything(self) -> None:
         while self._jobs:

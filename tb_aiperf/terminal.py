@@ -57,7 +57,7 @@ def print_overviews(overviews: list[dict[str, Any]], logdir: str, console: Conso
 
 
 def _print_overview(overview: dict[str, Any], name: str, console: Console) -> None:
-    title = f"[bold]{_text(name)}[/bold] · {overview['loop']} · {count(overview['steps'], 'step')}"
+    title = f"[bold]{shown(name)}[/bold] · {overview['loop']} · {count(overview['steps'], 'step')}"
     if len(overview["attempts"]) > 1:
         title += f" · {count(len(overview['attempts']), 'attempt')}"
     if overview["superseded_steps"]:
@@ -65,7 +65,7 @@ def _print_overview(overview: dict[str, Any], name: str, console: Console) -> No
     if overview["world_size"] > 1:
         title += f" · rank {overview['rank']} of {overview['world_size']}"
     console.print(title)
-    console.print(_text(overview["headline"]) + ".")
+    console.print(shown(overview["headline"]) + ".")
     times = overview["step_time_s"]
     if times["n"]:
         named = [("median", "median"), ("mean", "mean"), ("p95", "p95"), ("p99", "p99"), ("max", "max")]
@@ -75,12 +75,12 @@ def _print_overview(overview: dict[str, Any], name: str, console: Console) -> No
         title = next(s.title for s in SEGMENTS if s.key == segment["key"])
         console.print(f"{title}: {segment['count']} ×, {duration(segment['total_s'])} in total")
     for note in overview["notes"]:
-        console.print(f"Note: {_text(note)}")
+        console.print(f"Note: {shown(note)}")
     for damage in overview["damage"]:
-        console.print(f"[red]Damaged:[/red] {_text(damage)}")
+        console.print(f"[red]Damaged:[/red] {shown(damage)}")
 
 
-def _text(data: str) -> str:
+def shown(data: str) -> str:
     """Data of a run, as it is to be shown."""
     return escape(printable(data))
 
@@ -94,7 +94,7 @@ def _stages(stages: list[dict[str, Any]]) -> Table:
         if stage["nonzero"]:
             share = stage["share"]
             numbers = [duration(stage[key]) for key in ("total_s", "median_s", "p95_s", "max_s")]
-            table.add_row(_text(titles[stage["key"]]), bar(share), f"{100 * share:.1f} %", *numbers)
+            table.add_row(shown(titles[stage["key"]]), bar(share), f"{100 * share:.1f} %", *numbers)
     return table
 
 

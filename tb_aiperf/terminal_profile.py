@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tb_aiperf.records import CollectivesProfile, TraceAnalysis, TraceProfile
-from tb_aiperf.terminal import bar, duration, printable
+from tb_aiperf.terminal import bar, duration, printable, shown
 
 #: Rows of the operator and the kernel table.
 _MOST_ROWS = 10
@@ -31,7 +31,7 @@ def print_analysis(analysis: TraceAnalysis, console: Console | None = None) -> N
 
 
 def _print_profile(profile: TraceProfile, console: Console) -> None:
-    title = f"[bold]{escape(printable(profile.path))}[/bold] · {escape(printable(profile.device))}"
+    title = f"[bold]{shown(profile.path)}[/bold] · {shown(profile.device)}"
     if profile.rank is not None:
         title += f" · rank {profile.rank}" + ("" if profile.world_size is None else f" of {profile.world_size}")
     console.print(title)
@@ -66,7 +66,7 @@ def _print_profile(profile: TraceProfile, console: Console) -> None:
     if profile.kernels:
         console.print(_kernels(profile))
     for warning in profile.warnings:
-        console.print(f"Note: {escape(printable(warning))}")
+        console.print(f"Note: {shown(warning)}")
 
 
 def _sums(parts: Sequence[msgspec.Struct]) -> dict[str, float]:
@@ -130,7 +130,7 @@ def _print_collectives(collectives: CollectivesProfile, console: Console) -> Non
         table.add_row(_name(row.operation), f"{row.calls:,}", duration(row.transfer_us / 1e6), *waits)
     console.print(table)
     for warning in collectives.warnings:
-        console.print(f"Note: {escape(warning)}")
+        console.print(f"Note: {shown(warning)}")
 
 
 def _name(name: str) -> str:

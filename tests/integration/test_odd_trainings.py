@@ -223,8 +223,10 @@ def test_a_users_on_rows_that_fails_costs_no_records(tmp_path: Path) -> None:
         def on_rows(self, table: Any) -> None:
             raise KeyError("planted")
 
-    fit(Broken(verbose=False, resources=False), logger=TensorBoardLogger(tmp_path, name="net"))
+    monitor = Broken(verbose=False, resources=False, flush_every=0.001)
+    fit(monitor, logger=TensorBoardLogger(tmp_path, name="net"))
     assert len(load(tmp_path, "net/version_0").table.steps_only()) == 10
+    assert monitor.summary()["steps"] == 10
 
 
 def test_one_monitor_in_a_fit_inside_a_fit() -> None:

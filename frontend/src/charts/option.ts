@@ -112,6 +112,15 @@ export function tooltipOption(colors: ChartColors) {
   } as const;
 }
 
+/** A tooltip for the place on the x axis that the pointer is at. */
+export function axisTooltipOption(colors: ChartColors) {
+  return {
+    ...tooltipOption(colors),
+    trigger: "axis",
+    axisPointer: { type: "line", lineStyle: { color: colors.muted } },
+  } as const;
+}
+
 /** The slider below the chart. Wheel and drag are our own (`roam`, `drag-zoom`): ECharts' take every turn of the wheel. */
 export function zoomOption(window: readonly [number, number], colors: ChartColors): DataZoomComponentOption[] {
   return [

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { SlotState } from "../../api/queries";
 import type { OverviewAnswer, StepsAnswer } from "../../api/types";
 import { Chart } from "../../charts/chart";
-import { baseOption, type ChartOption, secondsAxisOption, tooltipOption, xAxisOption } from "../../charts/option";
+import { baseOption, type ChartOption, secondsAxisOption, axisTooltipOption, xAxisOption } from "../../charts/option";
 import { hoveredX, tooltip } from "../../charts/tooltip";
 import { count, seconds, times } from "../../format/number";
 import { theme } from "../../host/theme";
@@ -124,9 +124,7 @@ function trendOption(
     xAxis: { ...xAxisOption("step", range, colors), name: "" },
     yAxis: { ...axis, splitNumber: 2 },
     tooltip: {
-      ...tooltipOption(colors),
-      trigger: "axis",
-      axisPointer: { type: "line", lineStyle: { color: colors.muted } },
+      ...axisTooltipOption(colors),
       formatter: (parameters: unknown) => {
         const at = hoveredX(parameters);
         const bin = at === null ? null : nearestBin(bins, at);

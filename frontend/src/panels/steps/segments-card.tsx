@@ -5,9 +5,9 @@ import { count, moment, plural, seconds } from "../../format/number";
 import { definition, describeSegment } from "../../state/definitions";
 import { Card } from "../../ui/card";
 import { type Column, DataTable, runsCsv } from "../../ui/data-table";
-import { StageStrip } from "../../ui/stage-strip";
 import { RunGrid } from "./run-grid";
 import { type RunSteps, largest } from "./run-steps";
+import { stagesColumn } from "./stages-column";
 
 function segmentsFinding(runs: readonly RunSteps[]): string {
   const rows = runs.flatMap((run) => run.answer.segments.map((segment) => ({ run, segment })));
@@ -82,15 +82,7 @@ function columnsOf(run: RunSteps, whole: number): Column<SegmentRow>[] {
       numeric: true,
       definition: definition("segment.wall"),
     },
-    {
-      title: "Stages",
-      name: "stages",
-      raw: (row) =>
-        Object.entries(row.stages_s)
-          .map(([key, time]) => `${key}=${time}`)
-          .join(" "),
-      cell: (row) => <StageStrip stages={run.stages} times={row.stages_s} whole={whole} />,
-    },
+    stagesColumn(run.stages, whole),
     { title: "Mostly", name: "largest_stage", raw: largestStage },
     { wide: true, title: "When", name: "unix_s", raw: (row) => row.unix_s, cell: (row) => moment(row.unix_s) },
   ];

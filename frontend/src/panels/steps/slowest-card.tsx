@@ -5,10 +5,10 @@ import { count, moment, seconds, times } from "../../format/number";
 import { definition } from "../../state/definitions";
 import { Card } from "../../ui/card";
 import { type Column, DataTable, runsCsv } from "../../ui/data-table";
-import { StageStrip } from "../../ui/stage-strip";
 import { Swatch } from "../../ui/swatch";
 import { RunGrid } from "./run-grid";
 import { type RunSteps, largest, scopeText } from "./run-steps";
+import { stagesColumn } from "./stages-column";
 
 function slowestFinding(runs: readonly RunSteps[]): string {
   const all = runs.flatMap((run) => run.answer.worst.map((step) => ({ run, step })));
@@ -93,15 +93,7 @@ function columnsOf(run: RunSteps, whole: number, show: Props["show"]): Column<Wo
       numeric: true,
       definition: definition("worst.times_median"),
     },
-    {
-      title: "Stages",
-      name: "stages",
-      raw: (row) =>
-        Object.entries(row.stages_s)
-          .map(([key, time]) => `${key}=${time}`)
-          .join(" "),
-      cell: (row) => <StageStrip stages={run.stages} times={row.stages_s} whole={whole} />,
-    },
+    stagesColumn(run.stages, whole),
     {
       title: "Excess in",
       name: "excess_stage",

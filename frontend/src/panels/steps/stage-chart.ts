@@ -5,7 +5,7 @@ import {
   type ChartSeries,
   baseOption,
   secondsAxisOption,
-  tooltipOption,
+  axisTooltipOption,
   xAxisOption,
   xText,
   zoomOption,
@@ -74,9 +74,7 @@ export function stageOption({ run, hidden, x, log, top, colors }: Settings): Cha
     yAxis: secondsAxisOption(log, top, colors),
     dataZoom: zoomOption(run.window, colors),
     tooltip: {
-      ...tooltipOption(colors),
-      trigger: "axis",
-      axisPointer: { type: "line", lineStyle: { color: colors.muted } },
+      ...axisTooltipOption(colors),
       formatter: (parameters: unknown) => {
         const at = hoveredX(parameters);
         const bin = at === null ? null : nearestBin(run.shown, at);

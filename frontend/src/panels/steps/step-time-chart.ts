@@ -5,7 +5,7 @@ import {
   type ChartSeries,
   baseOption,
   secondsAxisOption,
-  tooltipOption,
+  axisTooltipOption,
   xAxisOption,
   xText,
   zoomOption,
@@ -72,9 +72,7 @@ export function stepTimeOption({ runs, x, log, top, extent, window, colors }: Se
     yAxis: secondsAxisOption(log, top, colors),
     dataZoom: zoomOption(window, colors),
     tooltip: {
-      ...tooltipOption(colors),
-      trigger: "axis",
-      axisPointer: { type: "line", lineStyle: { color: colors.muted } },
+      ...axisTooltipOption(colors),
       formatter: (parameters: unknown) => {
         const at = hoveredX(parameters);
         return at === null ? "" : stepTimeTooltip(runs, x, at);
