@@ -77,9 +77,56 @@ class DeviceTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 class OperatorTimes(msgspec.Struct, frozen=True, kw_only=True):
     """All calls of an operator. host_self_us: outside operators inside it. device_us: durations of the device work that
-    it launched itself, added up, so that the operators and the unattributed time sum to the device's work."""
+    it launched itself, added up, so that the operators and the unattributed time sum to the device's work.
+    device_total_us: that of all inside it, too."""
 
     name: str
+    calls: int
+    host_self_us: float
+    host_total_us: float
+    device_us: float
+    device_total_us: float
+
+
+class OperatorShapeTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """All calls of an operator with the same input shapes. shapes: JSON, None for calls whose shapes are not recorded.
+    The times are those of `OperatorTimes`."""
+
+    name: str
+    shapes: str | None
+    calls: int
+    host_self_us: float
+    host_total_us: float
+    device_us: float
+    device_total_us: float
+
+
+class CallSite(msgspec.Struct, frozen=True, kw_only=True):
+    """All calls of an operator from one place of the program.
+
+    frames: Python frames as the profiler names them, ``file(line): function``, innermost first. backward: the operator
+    ran in a backward pass, and the frames are those of its forward call. The times are those of `OperatorTimes`.
+    """
+
+    operator: str
+    frames: list[str]
+    backward: bool
+    calls: int
+    host_self_us: float
+    device_us: float
+
+
+class ModuleTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """All calls of an instance of ``torch.nn.Module``, in its forward pass.
+
+    module: the profiler's number of the instance. parent: place in the list of the module that called it first, None
+    for the outermost. host_self_us, host_total_us: outside and including modules inside it. device_us: durations of
+    the device work launched during its calls, added up.
+    """
+
+    name: str
+    module: int
+    parent: int | None
     calls: int
     host_self_us: float
     host_total_us: float
@@ -87,11 +134,44 @@ class OperatorTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KernelTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs of a kernel; total_us: their durations, added up."""
+    """All runs of a kernel; total_us: their durations, added up. communication: whether it is a collective's."""
 
     name: str
+    communication: bool
     calls: int
     total_us: float
+    min_us: float
+    max_us: float
+
+
+class DeviceWorkTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """All device work of one name that one operator launched; copies and memory sets included.
+
+    kind: ``kernel``, ``communication``, ``memcpy`` or ``memset``. operator: None where the trace does not tell.
+    """
+
+    name: str
+    kind: str
+    operator: str | None
+    calls: int
+    total_us: float
+    min_us: float
+    max_us: float
+
+
+class OperationTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """All calls of a collective operation in a process group, as one rank saw them.
+
+    total_us: durations, added up; waiting for other ranks included. exposed_us: the part of their union in which no
+    other kernel ran; None on a CPU backend. bytes: sent by this rank; None where not recorded.
+    """
+
+    operation: str
+    group: str | None
+    calls: int
+    total_us: float
+    exposed_us: float | None
+    bytes: int | None
 
 
 class MemoryHolder(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,6 +206,77 @@ class MemoryProfile(msgspec.Struct, frozen=True, kw_only=True):
     devices: list[DeviceMemoryProfile]
 
 
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person reads about a category, an idle cause or a kind of event. color: key into the palette."""
+
+    key: str
+    title: str
+    color: str
+    meaning: str
+
+
+#: In order of priority: a moment counts for the first that covers it.
+CATEGORIES: tuple[Part, ...] = (
+    Part(key="kernel", title="Kernels", color="kernel", meaning="A kernel runs that is no collective's."),
+    Part(key="memcpy", title="Copies", color="memcpy", meaning="The device copies, and no kernel runs."),
+    Part(key="memset", title="Memory sets", color="memset", meaning="The device sets memory, and does nothing else."),
+    Part(
+        key="communication",
+        title="Communication",
+        color="communication",
+        meaning="Only a collective runs: its kernel, or its range on the host with a CPU backend.",
+    ),
+    Part(
+        key="runtime",
+        title="Runtime calls",
+        color="runtime",
+        meaning="The host is in a call of the device's runtime or driver, and the device does nothing.",
+    ),
+    Part(
+        key="data_loading",
+        title="Data loading",
+        color="data_loading",
+        meaning="The program waits in its data loader, and the device does nothing.",
+    ),
+    Part(
+        key="cpu_op",
+        title="Host operators",
+        color="cpu_op",
+        meaning="A host thread runs an operator, and none of the above happens.",
+    ),
+    Part(key="other", title="Other", color="other", meaning="None of these: Python code, or what is not recorded."),
+)
+
+#: In order of priority.
+IDLE_CAUSES: tuple[Part, ...] = (
+    Part(key="input", title="Input", color="data_loading", meaning="The program waits in its data loader."),
+    Part(
+        key="synchronisation",
+        title="Synchronisation",
+        color="synchronisation",
+        meaning="The device ran dry while the host was blocked waiting for it, until the next work starts.",
+    ),
+    Part(
+        key="communication",
+        title="Communication",
+        color="communication",
+        meaning="The host is in a collective's call.",
+    ),
+    Part(
+        key="launch",
+        title="Launch",
+        color="runtime",
+        meaning="The host is in operators or launching, and nothing was queued for the device.",
+    ),
+    Part(
+        key="other",
+        title="Other",
+        color="other",
+        meaning="The next work was queued in good time, or the host runs nothing that is recorded.",
+    ),
+)
+
+
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """An interval with its expected value."""
 
@@ -153,6 +304,9 @@ class TraceProfile(msgspec.Struct, frozen=True, kw_only=True):
 
     device: name of the device that ran the work, ``cpu`` where the trace has no device work. marked: whether the
     program marked its steps. unattributed_device_us: device work whose operator the trace does not tell.
+    profiler_overhead_us: time inside steps in which the profiler itself was at work, as far as it recorded that; a
+    lower bound of what profiling cost. Tables come largest first; of very long ones the tail is left out, which
+    a warning tells.
     """
 
     path: str
@@ -164,10 +318,34 @@ class TraceProfile(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[StepProfile]
     device_timeline_us: DeviceTimes | None
     operators: list[OperatorTimes]
+    operators_by_shape: list[OperatorShapeTimes] | None
+    call_sites: list[CallSite] | None
+    modules: list[ModuleTimes] | None
     kernels: list[KernelTimes]
+    device_work: list[DeviceWorkTimes]
     unattributed_device_us: float | None
     memory: MemoryProfile | None
+    collectives: list[OperationTimes]
+    profiler_overhead_us: float | None
     findings: list[Finding]
+
+
+class CollectiveCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """The n collectives of one rank in order of their start, as columns: what matching them across ranks needs.
+
+    operation  [n] index into `operations`, such as ``all_reduce``
+    group      [n] index into `groups`, -1 where the profiler recorded none
+    sequence   [n] number of the collective within its group, -1 where the profiler recorded none
+    start_ns, duration_ns  [n] on the rank's own clock, since 1970 where the trace tells its base
+    """
+
+    operations: list[str]
+    groups: list[str]
+    operation: list[int]
+    group: list[int]
+    sequence: list[int]
+    start_ns: list[int]
+    duration_ns: list[int]
 
 
 class CollectiveTimes(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_aiperf.records import CATEGORIES
 from tb_aiperf.trace.intervals import Intervals, join, sweep, union
 from tb_aiperf.trace.kinds import COLLECTIVE_KERNEL, DATA_LOADING, HOST_COLLECTIVE, STEP_MARK, name_mask
 from tb_aiperf.trace.steps import Steps
 from tb_aiperf.trace.table import KERNEL, MEMCPY, MEMSET, BoolArray, IntArray, Spans, Trace
 
-#: In order of priority: a moment counts for the first category that covers it, and for `other` if none does.
-CATEGORIES = ("kernel", "memcpy", "memset", "communication", "runtime", "data_loading", "cpu_op", "other")
+CATEGORY_KEYS = tuple(category.key for category in CATEGORIES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,17 @@ from tb_aiperf.trace.table import (
     KERNEL,
     MEMCPY,
     MEMSET,
+    AnnotationSpans,
     BoolArray,
     CollectiveArguments,
     DeviceSpans,
     IntArray,
     MemoryEvents,
-    ModuleSpans,
     OperatorSpans,
+    OverheadSpans,
+    PythonSpans,
     RuntimeSpans,
     SmallArray,
-    Spans,
     Table,
 )
 
@@ -88,9 +89,10 @@ class Columns:
         self._threads = _Threads()
         self._makers: dict[type[Table], Callable[[list[Event]], Table]] = {
             OperatorSpans: self._operators,
-            Spans: self._annotations,
+            AnnotationSpans: self._annotations,
+            OverheadSpans: self._overhead,
             RuntimeSpans: self._runtime,
-            ModuleSpans: self._modules,
+            PythonSpans: self._python,
             MemoryEvents: self._memory,
         }
         self._parts: dict[type[Table], list[Table]] = {}
@@ -121,12 +123,13 @@ class Columns:
         for event in groups[Kind.UNKNOWN]:
             self.unknown_categories[event.cat] = self.unknown_categories.get(event.cat, 0) + 1
         self._add(OperatorSpans, groups[Kind.OPERATOR])
-        self._add(Spans, groups[Kind.ANNOTATION])
+        self._add(AnnotationSpans, groups[Kind.ANNOTATION])
         self._add(RuntimeSpans, groups[Kind.RUNTIME])
         for kind, category in _DEVICE_CATEGORIES.items():
             if groups[kind]:
                 self._parts.setdefault(DeviceSpans, []).append(self._device(groups[kind], category))
-        self._add(ModuleSpans, [event for event in groups[Kind.PYTHON] if event.args.module >= 0])
+        self._add(PythonSpans, groups[Kind.PYTHON])
+        self._add(OverheadSpans, groups[Kind.OVERHEAD])
         self._add(MemoryEvents, [event for event in groups[Kind.INSTANT] if event.name == "[memory]"])
 
     def take(self, kind: type[T]) -> T:
@@ -153,16 +156,19 @@ class Columns:
             _integers([a.forward_thread for a in arguments]),
         )
 
-    def _annotations(self, events: list[Event]) -> Spans:
-        return Spans(*self._spans(events)[1:])
+    def _annotations(self, events: list[Event]) -> AnnotationSpans:
+        return AnnotationSpans(*self._spans(events)[1:])
+
+    def _overhead(self, events: list[Event]) -> OverheadSpans:
+        return OverheadSpans(*self._spans(events)[1:])
 
     def _runtime(self, events: list[Event]) -> RuntimeSpans:
         events, name, start, end, thread = self._spans(events)
         return RuntimeSpans(name, start, end, thread, _integers([event.args.correlation for event in events]))
 
-    def _modules(self, events: list[Event]) -> ModuleSpans:
+    def _python(self, events: list[Event]) -> PythonSpans:
         events, name, start, end, thread = self._spans(events)
-        return ModuleSpans(name, start, end, thread, _integers([event.args.module for event in events]))
+        return PythonSpans(name, start, end, thread, _integers([event.args.module for event in events]))
 
     def _device(self, events: list[Event], category: int) -> DeviceSpans:
         events, name, start, end, thread = self._spans(events)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_aiperf.records import IDLE_CAUSES
 from tb_aiperf.trace.categories import Coverage, host_ranges
 from tb_aiperf.trace.intervals import Intervals, difference, join, sweep, union
 from tb_aiperf.trace.kinds import COLLECTIVE_CALL, SYNCHRONISATION, name_mask
@@ -13,8 +14,7 @@ from tb_aiperf.trace.launches import Launches
 from tb_aiperf.trace.steps import Steps
 from tb_aiperf.trace.table import IntArray, Trace
 
-#: Causes of a device's idle time, in order of priority; `other` is what none explains.
-IDLE_CAUSES = ("input", "synchronisation", "communication", "launch", "other")
+IDLE_KEYS = tuple(cause.key for cause in IDLE_CAUSES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_aiperf.records import Estimate, Finding
-from tb_aiperf.trace.categories import CATEGORIES
+from tb_aiperf.trace.categories import CATEGORY_KEYS
 from tb_aiperf.trace.steps import Steps
 from tb_aiperf.trace.table import IntArray
 
@@ -80,13 +80,13 @@ def find_findings(steps: Steps, categories: IntArray) -> list[Finding]:
     largest = int(total.argmax())
     share = float(total[largest] / duration.sum())
     per_step = times[largest] / duration
-    remedy = _REMEDIES[CATEGORIES[largest]]
+    remedy = _REMEDIES[CATEGORY_KEYS[largest]]
     least, expected, most = remedy.removed
     count = f"{len(duration)} steps" if len(duration) > 1 else "1 step"
     spread = f" ({per_step.min():.1%} to {per_step.max():.1%} of a step)" if len(duration) > 1 else ""
     return [
         Finding(
-            cause=CATEGORIES[largest],
+            cause=CATEGORY_KEYS[largest],
             share=share,
             speedup=Estimate(
                 low=_amdahl(float(per_step.min()), least),

@@ -25,3 +25,11 @@ def sums(label: IntArray, values: IntArray, count: int) -> IntArray:
     total = np.zeros(count, np.int64)
     np.add.at(total, label, values)
     return total
+
+
+def extremes(label: IntArray, values: IntArray, count: int) -> tuple[IntArray, IntArray]:
+    """[count] the least and the greatest value of each label; every label has values."""
+    low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(low, label, values)
+    np.maximum.at(high, label, values)
+    return low, high

@@ -22,6 +22,7 @@ class Kind(Enum):
     MEMCPY = "memcpy"
     MEMSET = "memset"
     PYTHON = "python"
+    OVERHEAD = "overhead"
     INSTANT = "instant"
     LEGACY = "legacy"
     IGNORED = "ignored"
@@ -44,7 +45,7 @@ _KINDS = {
     "python_function": Kind.PYTHON,
     "gpu_user_annotation": Kind.IGNORED,
     "trace": Kind.IGNORED,
-    "overhead": Kind.IGNORED,
+    "overhead": Kind.OVERHEAD,
     "cuda_sync": Kind.IGNORED,
     INSTANT: Kind.INSTANT,
     IGNORED: Kind.IGNORED,

@@ -38,10 +38,11 @@ class ModuleTable:
 
 def summarise_modules(trace: Trace, launches: Launches) -> ModuleTable | None:
     """The modules, None where the profiler recorded none (it needs ``with_stack`` and ``with_modules``)."""
-    if not len(trace.modules):
+    modules = trace.python.select(trace.python.module >= 0)
+    if not len(modules):
         return None
-    nesting = nest(trace.modules)
-    calls = trace.modules.select(nesting.order)
+    nesting = nest(modules)
+    calls = modules.select(nesting.order)
     first, label = label_groups(calls.name, calls.module)
     outermost = ~nesting.is_recursive(label)
     known = np.flatnonzero(launches.known)

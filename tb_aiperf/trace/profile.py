@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -14,17 +16,22 @@ from tb_aiperf.records import (
     KernelTimes,
     MemoryHolder,
     MemoryProfile,
+    ModuleTimes,
+    OperatorShapeTimes,
     OperatorTimes,
     StepProfile,
     TraceProfile,
 )
-from tb_aiperf.trace.categories import CATEGORIES, Coverage, break_down, find_coverage
-from tb_aiperf.trace.device_timeline import IDLE_CAUSES, DeviceTimeline, device_timeline, idle_by_cause
+from tb_aiperf.trace.categories import CATEGORY_KEYS, Coverage, break_down, find_coverage
+from tb_aiperf.trace.device_timeline import IDLE_KEYS, DeviceTimeline, device_timeline, idle_by_cause
 from tb_aiperf.trace.findings import find_findings
+from tb_aiperf.trace.intervals import union
 from tb_aiperf.trace.kernels import summarise_kernels
+from tb_aiperf.trace.kinds import COLLECTIVE_KERNEL, name_mask
 from tb_aiperf.trace.launches import Launches, find_launches
 from tb_aiperf.trace.memory import NO_OPERATOR, DeviceMemory, find_memory
-from tb_aiperf.trace.operators import OperatorCalls, find_operators, summarise
+from tb_aiperf.trace.modules import summarise_modules
+from tb_aiperf.trace.operators import OperatorCalls, OperatorTable, find_operators, summarise
 from tb_aiperf.trace.steps import Steps, extent, find_steps
 from tb_aiperf.trace.table import IntArray, Trace
 
@@ -58,9 +65,15 @@ def profile_trace(trace: Trace) -> TraceProfile:
         steps=_steps(steps, categories, idle, origin),
         device_timeline_us=None if timeline is None else _timeline(timeline),
         operators=_operators(trace, operators),
+        operators_by_shape=_operators_by_shape(trace, operators),
+        call_sites=None,
+        modules=_modules(trace, launches),
         kernels=_kernels(trace),
+        device_work=[],
         unattributed_device_us=microseconds(operators.unattributed) if has_device else None,
         memory=MemoryProfile(devices=memory) if memory else None,
+        collectives=[],
+        profiler_overhead_us=_overhead(trace, steps),
         findings=find_findings(steps, categories),
     )
 
@@ -78,8 +91,8 @@ def _all_microseconds(nanoseconds: IntArray) -> list[float]:
 def _steps(steps: Steps, categories: IntArray, idle: IntArray | None, origin: int) -> list[StepProfile]:
     profiles = []
     for row in range(len(steps)):
-        times = dict(zip(CATEGORIES, _all_microseconds(categories[:, row]), strict=True))
-        causes = None if idle is None else dict(zip(IDLE_CAUSES, _all_microseconds(idle[:, row]), strict=True))
+        times = dict(zip(CATEGORY_KEYS, _all_microseconds(categories[:, row]), strict=True))
+        causes = None if idle is None else dict(zip(IDLE_KEYS, _all_microseconds(idle[:, row]), strict=True))
         profiles.append(
             StepProfile(
                 step=int(steps.number[row]) if steps.marked else None,
@@ -99,17 +112,72 @@ def _timeline(timeline: DeviceTimeline) -> DeviceTimes:
 
 def _operators(trace: Trace, operators: OperatorCalls) -> list[OperatorTimes]:
     table = summarise(operators)
-    columns = (_all_microseconds(column) for column in (table.host_self, table.host_total, table.device_self))
     return [
-        OperatorTimes(name=trace.names[name], calls=calls, host_self_us=own, host_total_us=total, device_us=device)
-        for name, calls, own, total, device in zip(table.name.tolist(), table.calls.tolist(), *columns, strict=True)
+        OperatorTimes(name=trace.names[name], **times)
+        for name, times in zip(table.name.tolist(), _operator_times(table), strict=True)
     ]
+
+
+def _operators_by_shape(trace: Trace, operators: OperatorCalls) -> list[OperatorShapeTimes] | None:
+    if not (operators.calls.shapes >= 0).any():
+        return None
+    table = summarise(operators, by_shape=True)
+    return [
+        OperatorShapeTimes(name=trace.names[name], shapes=trace.shapes[shapes] if shapes >= 0 else None, **times)
+        for name, shapes, times in zip(table.name.tolist(), table.shapes.tolist(), _operator_times(table), strict=True)
+    ]
+
+
+def _operator_times(table: OperatorTable) -> Iterator[dict[str, Any]]:
+    columns = (table.host_self, table.host_total, table.device_self, table.device_total)
+    names = ("calls", "host_self_us", "host_total_us", "device_us", "device_total_us")
+    for row in zip(table.calls.tolist(), *map(_all_microseconds, columns), strict=True):
+        yield dict(zip(names, row, strict=True))
+
+
+def _modules(trace: Trace, launches: Launches) -> list[ModuleTimes] | None:
+    table = summarise_modules(trace, launches)
+    if table is None:
+        return None
+    numbers = (table.name, table.module, table.parent, table.calls)
+    times = (table.host_self, table.host_total, table.device_total)
+    rows = zip(*(column.tolist() for column in numbers), *map(_all_microseconds, times), strict=True)
+    return [
+        ModuleTimes(
+            name=trace.names[name],
+            module=module,
+            parent=parent if parent >= 0 else None,
+            calls=calls,
+            host_self_us=own,
+            host_total_us=total,
+            device_us=device,
+        )
+        for name, module, parent, calls, own, total, device in rows
+    ]
+
+
+def _overhead(trace: Trace, steps: Steps) -> float | None:
+    if not len(trace.overhead):
+        return None
+    at_work = union(trace.overhead.start, trace.overhead.end)
+    return microseconds(int(at_work.within(steps.start, steps.end).sum()))
 
 
 def _kernels(trace: Trace) -> list[KernelTimes]:
     table = summarise_kernels(trace)
-    rows = zip(table.name.tolist(), table.calls.tolist(), _all_microseconds(table.total), strict=True)
-    return [KernelTimes(name=trace.names[name], calls=calls, total_us=total) for name, calls, total in rows]
+    times = map(_all_microseconds, (table.total, table.low, table.high))
+    collective = name_mask(trace.names, COLLECTIVE_KERNEL, anywhere=True)
+    return [
+        KernelTimes(
+            name=trace.names[name],
+            communication=bool(collective[name]),
+            calls=calls,
+            total_us=total,
+            min_us=low,
+            max_us=high,
+        )
+        for name, calls, total, low, high in zip(table.name.tolist(), table.calls.tolist(), *times, strict=True)
+    ]
 
 
 def _memory(trace: Trace, memory: DeviceMemory, origin: int) -> DeviceMemoryProfile:

@@ -10,13 +10,14 @@ from tb_aiperf.trace.columns import Columns
 from tb_aiperf.trace.errors import TraceError
 from tb_aiperf.trace.notes import Notes
 from tb_aiperf.trace.table import (
+    AnnotationSpans,
     Device,
     DeviceSpans,
     MemoryEvents,
-    ModuleSpans,
     OperatorSpans,
+    OverheadSpans,
+    PythonSpans,
     RuntimeSpans,
-    Spans,
     Trace,
 )
 from tb_aiperf.trace.windows import EventFile
@@ -41,7 +42,7 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     rank = _whole(distributed.get("rank"))
     if rank is None and (match := _RANK_IN_NAME.search(os.path.basename(path))):
         rank = int(match[1])
-    operators, annotations = columns.take(OperatorSpans), columns.take(Spans)
+    operators, annotations = columns.take(OperatorSpans), columns.take(AnnotationSpans)
     runtime, device = columns.take(RuntimeSpans), columns.take(DeviceSpans)
     if not (len(operators) or len(annotations) or len(runtime) or len(device)):
         raise TraceError(
@@ -63,7 +64,8 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
         annotations=annotations,
         runtime=runtime,
         device=device,
-        modules=columns.take(ModuleSpans),
+        python=columns.take(PythonSpans),
+        overhead=columns.take(OverheadSpans),
         memory=columns.take(MemoryEvents),
         devices=_devices(metadata.get("deviceProperties")),
         backend=backend if isinstance(backend, str) else None,

@@ -47,6 +47,16 @@ class Spans(Table):
 
 
 @dataclass(frozen=True, slots=True)
+class AnnotationSpans(Spans):
+    """n ranges that the program named."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverheadSpans(Spans):
+    """n ranges in which the profiler itself was at work."""
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorSpans(Spans):
     """n operators.
 
@@ -82,8 +92,8 @@ class DeviceSpans(Spans):
 
 
 @dataclass(frozen=True, slots=True)
-class ModuleSpans(Spans):
-    """n calls of ``torch.nn.Module``s. module: [n] the profiler's number of the module instance."""
+class PythonSpans(Spans):
+    """n calls of Python functions and modules. module: [n] the profiler's number of the module instance, else -1."""
 
     module: IntArray
 
@@ -145,10 +155,11 @@ class Trace:
     threads: tuple[tuple[int | str, int | str], ...]
     collectives: tuple[CollectiveArguments, ...]
     operators: OperatorSpans
-    annotations: Spans
+    annotations: AnnotationSpans
     runtime: RuntimeSpans
     device: DeviceSpans
-    modules: ModuleSpans
+    python: PythonSpans
+    overhead: OverheadSpans
     memory: MemoryEvents
     devices: tuple[Device, ...]
     backend: str | None

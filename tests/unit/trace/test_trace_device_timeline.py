@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from tb_aiperf.trace.categories import find_coverage
-from tb_aiperf.trace.device_timeline import IDLE_CAUSES, device_timeline, idle_by_cause
+from tb_aiperf.trace.device_timeline import IDLE_KEYS, device_timeline, idle_by_cause
 from tb_aiperf.trace.intervals import union
 from tb_aiperf.trace.launches import find_launches
 from tb_aiperf.trace.steps import find_steps
@@ -21,7 +21,7 @@ def idle_of(trace: Trace) -> list[dict[str, float]]:
     table = idle_by_cause(trace, launches, find_coverage(trace), find_steps(trace, launches))
     assert table is not None
     return [
-        {cause: value / 1000 for cause, value in zip(IDLE_CAUSES, column, strict=True) if value}
+        {cause: value / 1000 for cause, value in zip(IDLE_KEYS, column, strict=True) if value}
         for column in table.T.tolist()
     ]
 

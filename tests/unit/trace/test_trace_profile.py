@@ -40,7 +40,8 @@ def test_the_json_has_the_documented_form(tmp_path: Path) -> None:
     (trace,) = document["traces"]
     assert list(trace) == [
         "path", "rank", "world_size", "device", "marked", "warnings", "steps", "device_timeline_us", "operators",
-        "kernels", "unattributed_device_us", "memory", "findings",
+        "operators_by_shape", "call_sites", "modules", "kernels", "device_work", "unattributed_device_us", "memory",
+        "collectives", "profiler_overhead_us", "findings",
     ]  # fmt: skip
     assert trace["path"] == str(path)
     assert (trace["rank"], trace["world_size"], trace["device"], trace["marked"]) == (1, 2, "NVIDIA H100", True)
@@ -62,9 +63,20 @@ def test_the_json_has_the_documented_form(tmp_path: Path) -> None:
         "busy": 20.5, "idle": 0.0, "total": 20.5,
     }  # fmt: skip
     assert trace["operators"] == [
-        {"name": "aten::mm", "calls": 1, "host_self_us": 20.0, "host_total_us": 20.0, "device_us": 20.5}
+        {
+            "name": "aten::mm",
+            "calls": 1,
+            "host_self_us": 20.0,
+            "host_total_us": 20.0,
+            "device_us": 20.5,
+            "device_total_us": 20.5,
+        }
     ]
-    assert trace["kernels"] == [{"name": "gemm", "calls": 1, "total_us": 20.5}]
+    assert trace["operators_by_shape"] is None
+    assert trace["modules"] is None
+    assert trace["kernels"] == [
+        {"name": "gemm", "communication": False, "calls": 1, "total_us": 20.5, "min_us": 20.5, "max_us": 20.5}
+    ]
     assert trace["unattributed_device_us"] == 0.0
     assert trace["memory"] == {
         "devices": [

@@ -74,7 +74,7 @@ def test_categories_of_all_ages(tmp_path: Path) -> None:
     assert [trace.names[index] for index in trace.runtime.name] == ["c", "d", "e", "f"]
     assert trace.device.category.tolist() == [KERNEL, MEMCPY, MEMCPY, MEMSET, MEMSET]
     assert len(trace.annotations) == 1
-    assert trace.modules.module.tolist() == [3]
+    assert trace.python.module.tolist() == [3, -1]
     assert trace.warnings == ("events of the unknown category 'hpu_op' were left out",)
 
 

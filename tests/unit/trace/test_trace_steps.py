@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_aiperf.trace.categories import CATEGORIES, break_down, find_coverage
+from tb_aiperf.trace.categories import CATEGORY_KEYS, break_down, find_coverage
 from tb_aiperf.trace.launches import find_launches
 from tb_aiperf.trace.steps import Steps, find_steps
 from tb_aiperf.trace.table import Trace
@@ -21,7 +21,7 @@ def categories_of(trace: Trace) -> list[dict[str, float]]:
     """Microseconds of the categories that are not zero, per step."""
     table = break_down(find_coverage(trace), steps_of(trace))
     return [
-        {name: value / 1000 for name, value in zip(CATEGORIES, column, strict=True) if value}
+        {name: value / 1000 for name, value in zip(CATEGORY_KEYS, column, strict=True) if value}
         for column in table.T.tolist()
     ]
 
@@ -82,7 +82,7 @@ def test_every_moment_counts_for_the_first_category(tmp_path: Path) -> None:
         kernel(3, 0, 200, cat="gpu_memcpy"),
         kernel(2, 0, 100),
     ]
-    each = dict.fromkeys(CATEGORIES[:-1], 100.0)
+    each = dict.fromkeys(CATEGORY_KEYS[:-1], 100.0)
     assert categories_of(read(tmp_path, events)) == [{**each, "other": 300.0}]
 
 
