@@ -13,6 +13,7 @@ from tb_aiperf.records import ResourceTable, StepTable
 
 #: Full blocks that may wait for storage: some 20 MB. Beyond it, a stuck disk must not eat the training's memory.
 _MOST_WAITING = 256
+FLUSH_EVERY_S = 10.0
 #: A lock cannot wait for ever, as `flush_every=inf` asks.
 _LONGEST_WAIT_S = 3600.0
 
@@ -41,34 +42,27 @@ class Sampler(Protocol):
 
 
 class Recorder:
-    """Moves rows and resource samples to storage beside the training.
+    """Moves rows and resource samples to storage beside the training; what is to be kept is said before `start`,
+    or between it and the first row.
 
-    steps, resources  writers, or None to keep nothing
-    on_rows           called with every batch of new rows, in the recorder's thread
-    flush_every       seconds between flushes: what a SIGKILL may cost
-    on_failure        called once with the first exception; recording then ends, the training goes on
+    on_failure   called once with the first exception; recording then ends, the training goes on
+    flush_every  seconds between flushes: what a SIGKILL may cost
     """
 
     def __init__(
         self,
         clock_stages: tuple[str, ...],
-        *,
-        steps: SeriesWriter | None,
-        resources: SeriesWriter | None,
-        sampler: Sampler | None,
-        sample_every: float,
-        flush_every: float,
-        on_rows: Callable[[StepTable], None],
         on_failure: Callable[[BaseException], None],
+        flush_every: float = FLUSH_EVERY_S,
     ) -> None:
+        self.flush_every = flush_every
         self._stages = clock_stages
-        self._steps = steps
-        self._resources = resources
-        self._sampler = sampler
-        self._sample_every = sample_every
-        self._flush_every = flush_every
-        self._on_rows = on_rows
         self._on_failure = on_failure
+        self._steps: SeriesWriter | None = None
+        self._on_rows: Callable[[StepTable], None] | None = None
+        self._resources: SeriesWriter | None = None
+        self._sampler: Sampler | None = None
+        self._sample_every = 1.0
         self._clock: StageClock | None = None
         self._waiting: deque[RowBlock] = deque()
         self._jobs: deque[Callable[[], None]] = deque()
@@ -80,6 +74,15 @@ class Recorder:
         self._failed = False
         self.blocks_dropped = 0
         self._thread = threading.Thread(target=self._run, name="tb_aiperf-recorder", daemon=True)
+
+    def keep_rows(self, writer: SeriesWriter | None, on_rows: Callable[[StepTable], None]) -> None:
+        """Have rows written, unless `writer` is None, and `on_rows` called with each batch of them in this thread."""
+        self._steps, self._on_rows = writer, on_rows
+
+    def keep_resources(self, writer: SeriesWriter, sampler: Sampler, every: float) -> None:
+        """Have resources sampled `every` so many seconds, and written."""
+        self._resources, self._sampler, self._sample_every = writer, sampler, every
+        self._wake.set()
 
     def start(self, clock: StageClock) -> None:
         """Begin to take rows from `clock`, whose `on_block` is `take_block`."""
@@ -115,10 +118,10 @@ class Recorder:
 
     def _run(self) -> None:
         try:
-            next_sample = next_flush = time.monotonic()
-            next_flush += self._flush_every
+            next_sample = flushed = time.monotonic()
             while not self._stop:
-                due = min(next_flush, next_sample) if self._sampler else next_flush
+                due = flushed + self.flush_every
+                due = min(due, next_sample) if self._sampler is not None else due
                 self._wake.wait(min(max(0.0, due - time.monotonic()), _LONGEST_WAIT_S))
                 self._wake.clear()
                 now = time.monotonic()
@@ -126,10 +129,10 @@ class Recorder:
                     self._sampler.sample()
                     next_sample = max(next_sample + self._sample_every, now)
                 self._append_blocks()
-                if self._flush_asked or now >= next_flush:
+                if self._flush_asked or now >= flushed + self.flush_every:
                     self._flush_asked = False
                     self._flush()
-                    next_flush = time.monotonic() + self._flush_every
+                    flushed = time.monotonic()
             self._finish()
         except BaseException as error:  # noqa: BLE001
             self._failed = True
@@ -163,7 +166,8 @@ class Recorder:
             table = table_of(rows, self._stages)
             if self._steps is not None:
                 self._steps.append(table)
-            self._on_rows(table)
+            if self._on_rows is not None:
+                self._on_rows(table)
         return len(rows)
 
     def _append_everything(self) -> None:

@@ -57,7 +57,7 @@ def test_a_dead_event_writer_does_not_reach_the_training(tmp_path: Path) -> None
     def fill_disk(trainer: Trainer) -> None:
         experiment = trainer.logger.experiment
         experiment.file_writer.event_writer._async_writer._writer.write = fails
-        monitor._recorder.run_soon(lambda: monitor._sink.add("tb_aiperf/x/y", b"", b"", 0))  # type: ignore[union-attr]
+        monitor._measurement.recorder.run_soon(lambda: monitor._measurement.sink.add("tb_aiperf/x/y", b"", b"", 0))  # type: ignore[union-attr]
         deadline = time.monotonic() + 20
         while experiment.file_writer is not None and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -92,7 +92,7 @@ def test_patched_objects_travel(tmp_path: Path) -> None:
     with seen["profiler"].profile("a user's action") as name:
         assert name == "a user's action"
     (twin,) = seen["callbacks"]
-    assert (twin.flush_every, twin._tap, callable(twin.on_train_batch_end)) == (3.0, None, True)
+    assert (twin.flush_every, twin._measurement, callable(twin.on_train_batch_end)) == (3.0, None, True)
     fit(twin)
 
 
@@ -215,7 +215,7 @@ def test_a_tuner_that_fails_in_the_middle(tmp_path: Path) -> None:
         trainer.fit(Fails(), t.loader())
     assert len(monitor.table().steps_only()) == 10
     assert snapshot(trainer) == {"hooks": 0}
-    assert monitor._recorder is None
+    assert monitor._measurement is None
 
 
 def test_a_users_on_rows_that_fails_costs_no_records(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_made_up_action_names_do_not_fill_the_memory() -> None:
         def training_step(self, batch: Any, batch_idx: int) -> Any:
             for number in range(1000):
                 self.trainer.profiler.start(f"[Callback]Made{batch_idx}.{number}")
-            sizes.append(len(monitor._tap._actions._contexts))  # type: ignore[union-attr]
+            sizes.append(len(monitor._measurement.tap._actions._contexts))  # type: ignore[union-attr]
             return super().training_step(batch, batch_idx)
 
     monitor = t.CollectingMonitor()

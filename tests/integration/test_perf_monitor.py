@@ -329,7 +329,7 @@ def test_exception_in_the_middle_keeps_all_complete_steps_and_restores() -> None
     assert len(table.steps_only()) == 6
     assert SEGMENT_KEYS[table.segment[-1]] == "interrupted"
     assert t.stage_ms(table, "forward", steps=False)[-1] == 5
-    assert monitor._tap is None
+    assert monitor._measurement is None
 
 
 def test_ctrl_c_keeps_all_complete_steps() -> None:

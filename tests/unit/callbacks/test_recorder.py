@@ -32,20 +32,12 @@ class ListWriter:
 
 
 def make(
-    writer: Any, failures: list[BaseException], block_rows: int = 16, **kwargs: Any
+    writer: Any, failures: list[BaseException], block_rows: int = 16, flush_every: float = 0.001
 ) -> tuple[StageClock, Recorder]:
     holder: list[Recorder] = []
     clock = StageClock(on_block=lambda block: holder[0].take_block(block), block_rows=block_rows)
-    options: dict[str, Any] = {
-        "steps": writer,
-        "resources": None,
-        "sampler": None,
-        "sample_every": 1.0,
-        "flush_every": 0.001,
-        "on_rows": lambda table: None,
-        "on_failure": failures.append,
-    }
-    recorder = Recorder(clock.stages, **{**options, **kwargs})
+    recorder = Recorder(clock.stages, failures.append, flush_every)
+    recorder.keep_rows(writer, lambda table: None)
     holder.append(recorder)
     return clock, recorder
 
