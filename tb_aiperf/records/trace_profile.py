@@ -104,8 +104,9 @@ class OperatorShapeTimes(msgspec.Struct, frozen=True, kw_only=True):
 class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     """All calls of an operator from one place of the program.
 
-    frames: Python frames as the profiler names them, ``file(line): function``, innermost first. backward: the operator
-    ran in a backward pass, and the frames are those of its forward call. The times are those of `OperatorTimes`.
+    frames: Python frames as the profiler names them, ``file(line): function``, innermost first; those that tell no
+    place are left out, and none are left where the trace does not tell. backward: the operator ran in a backward pass,
+    and the frames are those of its forward call. The times are those of `OperatorTimes`.
     """
 
     operator: str
@@ -163,7 +164,7 @@ class OperationTimes(msgspec.Struct, frozen=True, kw_only=True):
     """All calls of a collective operation in a process group, as one rank saw them.
 
     total_us: durations, added up; waiting for other ranks included. exposed_us: the part of their union in which no
-    other kernel ran; None on a CPU backend. bytes: sent by this rank; None where not recorded.
+    kernel ran but those of collectives; None on a CPU backend. bytes: sent by this rank; None where not recorded.
     """
 
     operation: str
@@ -276,6 +277,12 @@ IDLE_CAUSES: tuple[Part, ...] = (
     ),
 )
 
+#: What `Finding.cause` may be: no cause of idle time that is a category under another name.
+FINDING_CAUSES: tuple[Part, ...] = (
+    *CATEGORIES,
+    *(cause for cause in IDLE_CAUSES if cause.key in ("synchronisation", "launch")),
+)
+
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """An interval with its expected value."""
@@ -288,8 +295,9 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A cause of time spent.
 
-    cause: a category. share: of the step time that the profile is judged by. speedup: old over new step time if acted
-    upon. evidence: the figures. action: what to try.
+    cause: one of `FINDING_CAUSES`: on a device, its idle time goes by its causes. share: of the step
+    time that the profile is judged by; no time counts for two findings, so those of a profile sum to at most 1.
+    speedup: old over new step time if acted upon. evidence: the figures. action: what to try.
     """
 
     cause: str

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tb_aiperf.records import CATEGORIES
 from tb_aiperf.trace.intervals import Intervals, join, sweep, union
@@ -10,12 +13,15 @@ from tb_aiperf.trace.kinds import COLLECTIVE_KERNEL, DATA_LOADING, HOST_COLLECTI
 from tb_aiperf.trace.steps import Steps
 from tb_aiperf.trace.table import KERNEL, MEMCPY, MEMSET, BoolArray, IntArray, Spans, Trace
 
+if TYPE_CHECKING:
+    from tb_aiperf.trace.segments import Segment
+
 CATEGORY_KEYS = tuple(category.key for category in CATEGORIES)
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """When something of a category goes on, over the whole trace; the sets overlap."""
+    """When something of a category goes on; the sets overlap."""
 
     kernel: Intervals
     memcpy: Intervals
@@ -62,9 +68,26 @@ def host_ranges(trace: Trace, named: BoolArray) -> Intervals:
     return join([_where(table, named[table.name]) for table in (trace.operators, trace.annotations)])
 
 
+class CategoryTotals:
+    """Categories of each step, added up segment by segment."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self.times = np.zeros((len(CATEGORY_KEYS), len(steps)), np.int64)
+
+    def add(self, segment: Segment, coverage: Coverage) -> None:
+        """Take the part of the steps that lies in a segment."""
+        inside, start, end = self._steps.within(segment)
+        self.times[:, inside] += sweep(_layers(coverage), start, end)
+
+
 def break_down(coverage: Coverage, steps: Steps) -> IntArray:
     """[8, k] nanoseconds of each of `CATEGORIES` in each step; each column sums to its step exactly."""
-    layers = (
+    return sweep(_layers(coverage), steps.start, steps.end)
+
+
+def _layers(coverage: Coverage) -> tuple[Intervals, ...]:
+    return (
         coverage.kernel,
         coverage.memcpy,
         coverage.memset,
@@ -73,7 +96,6 @@ def break_down(coverage: Coverage, steps: Steps) -> IntArray:
         coverage.data_loading,
         coverage.cpu_op,
     )
-    return sweep(layers, steps.start, steps.end)
 
 
 def _where(table: Spans, rows: BoolArray) -> Intervals:

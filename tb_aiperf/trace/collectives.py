@@ -6,12 +6,17 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tb_aiperf.records import CollectiveCalls
 from tb_aiperf.trace.categories import collective_kernels
 from tb_aiperf.trace.kinds import HOST_COLLECTIVE, name_mask
-from tb_aiperf.trace.table import IntArray, Spans, Trace
+from tb_aiperf.trace.table import DeviceSpans, IntArray, SmallArray, Spans, Trace
+
+if TYPE_CHECKING:
+    from tb_aiperf.trace.segments import Segment
 
 _OPERATIONS = (
     ("all_reduce", re.compile(r"all_?reduce", re.IGNORECASE)),
@@ -81,35 +86,114 @@ class Match:
         return late
 
 
+class CollectiveFinder:
+    """The collectives of a trace, segment by segment: kernels if there are any, else ranges of a CPU backend."""
+
+    def __init__(self) -> None:
+        self._kernels: list[Spans] = []
+        self._recorded: list[SmallArray] = []
+        self._host: list[Spans] = []
+        self._left_out = 0
+
+    def add(self, segment: Segment) -> None:
+        """Take the collectives that begin in a segment."""
+        trace = segment.trace
+        kernels = collective_kernels(trace) & segment.begins(trace.device.start)
+        host = (table.select(segment.begins(table.start)) for table in (trace.operators, trace.annotations))
+        self._add(trace, trace.device.select(kernels), *host)
+
+    def add_all(self, trace: Trace) -> None:
+        """Take all collectives of a trace."""
+        self._add(trace, trace.device.select(collective_kernels(trace)), trace.operators, trace.annotations)
+
+    def _add(self, trace: Trace, kernels: DeviceSpans, *host: Spans) -> None:
+        if len(kernels):
+            kernels = kernels.select(np.argsort(kernels.start, kind="stable"))
+            self._kernels.append(_spans([kernels]))
+            self._recorded.append(kernels.collective)
+            self._host.clear()
+        if not self._kernels:
+            named = name_mask(trace.names, HOST_COLLECTIVE)
+            ranges = _spans([part.select(named[part.name]) for part in host])
+            if len(ranges):
+                self._host.append(ranges.select(np.argsort(ranges.start, kind="stable")))
+
+    def collectives(self, trace: Trace) -> list[Collective]:
+        """All collectives in order of their start. trace: tells what is known of the whole file."""
+        if not self._kernels and not self._host:
+            return []
+        table = _spans(self._kernels or self._host)
+        recorded = np.concatenate(self._recorded).tolist() if self._recorded else [-1] * len(table)
+        rows = zip(table.name.tolist(), table.start.tolist(), table.end.tolist(), recorded, strict=True)
+        operation = _Operations()
+        found = []
+        for name, start, end, row in rows:
+            arguments = trace.collectives[row] if row >= 0 else None
+            found.append(
+                Collective(
+                    operation[(arguments and arguments.name) or trace.names[name]],
+                    trace.base_ns + start,
+                    trace.base_ns + end,
+                    arguments and arguments.group,
+                    arguments and arguments.sequence,
+                    arguments and arguments.elements,
+                    arguments and arguments.dtype,
+                )
+            )
+        return found
+
+
 def find_collectives(trace: Trace) -> list[Collective]:
     """Collectives of a trace in order of their start: kernels if there are any, else ranges of a CPU backend."""
-    kernels = trace.device.select(collective_kernels(trace))
-    if len(kernels):
-        recorded = kernels.collective.tolist()
-        table: Spans = kernels
-    else:
-        named = name_mask(trace.names, HOST_COLLECTIVE)
-        host = [part.select(named[part.name]) for part in (trace.operators, trace.annotations)]
-        table = Spans(
-            *(np.concatenate([getattr(part, c) for part in host]) for c in ("name", "start", "end", "thread"))
+    finder = CollectiveFinder()
+    finder.add_all(trace)
+    return finder.collectives(trace)
+
+
+def as_calls(collectives: Sequence[Collective]) -> CollectiveCalls | None:
+    """Collectives of one rank as the columns that matching them needs; None for none."""
+    if not collectives:
+        return None
+    operations: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    return CollectiveCalls(
+        operation=[operations.setdefault(item.operation, len(operations)) for item in collectives],
+        group=[-1 if item.group is None else groups.setdefault(item.group, len(groups)) for item in collectives],
+        sequence=[-1 if item.sequence is None else item.sequence for item in collectives],
+        start_ns=[item.start for item in collectives],
+        duration_ns=[item.end - item.start for item in collectives],
+        operations=list(operations),
+        groups=list(groups),
+    )
+
+
+def from_calls(calls: CollectiveCalls) -> list[Collective]:
+    """The collectives behind the columns."""
+    rows = zip(calls.operation, calls.group, calls.sequence, calls.start_ns, calls.duration_ns, strict=True)
+    return [
+        Collective(
+            calls.operations[operation],
+            start,
+            start + duration,
+            calls.groups[group] if group >= 0 else None,
+            sequence if sequence >= 0 else None,
         )
-        recorded = [-1] * len(table)
-    found = []
-    for row in np.argsort(table.start, kind="stable").tolist():
-        arguments = trace.collectives[recorded[row]] if recorded[row] >= 0 else None
-        name = trace.names[table.name[row]]
-        found.append(
-            Collective(
-                operation_of((arguments and arguments.name) or name),
-                trace.base_ns + int(table.start[row]),
-                trace.base_ns + int(table.end[row]),
-                arguments and arguments.group,
-                arguments and arguments.sequence,
-                arguments and arguments.elements,
-                arguments and arguments.dtype,
-            )
-        )
-    return found
+        for operation, group, sequence, start, duration in rows
+    ]
+
+
+class _Operations(dict[str, str]):
+    """The operation of each name, each found once."""
+
+    def __missing__(self, name: str) -> str:
+        operation = self[name] = operation_of(name)
+        return operation
+
+
+def _spans(tables: Sequence[Spans]) -> Spans:
+    return Spans(
+        *(np.concatenate([getattr(table, column) for table in tables]) for column in ("name", "start", "end", "thread"))
+    )
 
 
 def operation_of(name: str) -> str:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tb_aiperf.trace.events import Event, SpanArguments
+from tb_aiperf.trace import compiled
+from tb_aiperf.trace.events import EXACT_MICROSECONDS, Event, Label, SpanArguments
 from tb_aiperf.trace.kinds import Kind, kind_of
 from tb_aiperf.trace.notes import Notes
 from tb_aiperf.trace.table import (
@@ -34,9 +35,26 @@ from tb_aiperf.trace.table import (
 #: A longer duration or a later time is a counter that overflowed, not a measurement.
 MAX_DURATION_US = 7 * 86_400e6
 MAX_TIME_US = float(1 << 52)
+#: Distinct texts of one sort; a real trace has thousands. What comes later shares one, so that memory is bounded.
+MAX_TEXTS = 1_000_000
+MAX_UNKNOWN_CATEGORIES = 20
+OTHER_NAMES = "(other names)"
+OTHER_SHAPES = b'"(other shapes)"'
+OTHER_CATEGORIES = "(other categories)"
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 T = TypeVar("T", bound=Table)
+_SPANS = (np.int32, np.int64, np.int64, np.int32)
+#: Tables in the order in which the scanner knows them, and their columns.
+_TABLES: dict[type[Table], tuple[type[np.integer[Any]], ...]] = {
+    OperatorSpans: (*_SPANS, np.int32, np.int64, np.int64),
+    AnnotationSpans: _SPANS,
+    RuntimeSpans: (*_SPANS, np.int64),
+    DeviceSpans: (*_SPANS, np.int8, np.int64, np.int32),
+    PythonSpans: (*_SPANS, np.int64),
+    OverheadSpans: _SPANS,
+    MemoryEvents: (np.int64, np.int32, *[np.int64] * 6),
+}
 _DEVICE_CATEGORIES = {Kind.KERNEL: KERNEL, Kind.MEMCPY: MEMCPY, Kind.MEMSET: MEMSET}
 #: ``pid`` of the profiler before torch 1.8, which wrote no categories.
 _LEGACY_PROCESSES = {"CPU functions": Kind.OPERATOR, "CUDA functions": Kind.KERNEL}
@@ -48,6 +66,22 @@ class _Index(dict[Any, int]):
     def __missing__(self, value: Any) -> int:
         number = self[value] = len(self)
         return number
+
+
+class _Texts(_Index):
+    """An `_Index` of up to MAX_TEXTS texts, the last of which stands for all that come later."""
+
+    def __init__(self, rest: str | bytes, on_full: Callable[[], None]) -> None:
+        self._rest = rest
+        self._on_full = on_full
+
+    def __missing__(self, value: Any) -> int:
+        if len(self) < MAX_TEXTS - 1:
+            return super().__missing__(value)
+        if self._rest not in self:
+            self._on_full()
+            super().__missing__(self._rest)
+        return self[self._rest]
 
 
 class _Threads(dict[tuple[Any, Any], int]):
@@ -66,10 +100,11 @@ def _plain(label: Any) -> Any:
     return int(label) if isinstance(label, str) and _NUMBER.fullmatch(label) else label
 
 
-class _Buckets(dict[str, list[Event]]):
-    """Category -> the list of its kind."""
+class _Buckets(dict[Any, list[Event]]):
+    """Category, or kind of a whole phase, -> the list of its kind."""
 
     def __init__(self, groups: dict[Kind, list[Event]]) -> None:
+        super().__init__(groups)
         self._groups = groups
 
     def __missing__(self, category: str) -> list[Event]:
@@ -78,14 +113,15 @@ class _Buckets(dict[str, list[Event]]):
 
 
 class Columns:
-    """Collects windows of events; `take` gives the columns of one kind."""
+    """Collects windows of events, decoded (`add`) or as text (`scan`); `take` gives the columns of one kind."""
 
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
         self.unknown_categories: dict[str, int] = {}
         self.collectives: list[CollectiveArguments] = []
-        self._names = _Index()
-        self._shapes = _Index({b"": 0})
+        self._names = _Texts(OTHER_NAMES, lambda: self._note_full("names"))
+        self._shapes = _Texts(OTHER_SHAPES, lambda: self._note_full("input shapes"))
+        self._shapes[b""] = 0
         self._threads = _Threads()
         self._makers: dict[type[Table], Callable[[list[Event]], Table]] = {
             OperatorSpans: self._operators,
@@ -96,6 +132,10 @@ class Columns:
             MemoryEvents: self._memory,
         }
         self._parts: dict[type[Table], list[Table]] = {}
+        self._scanner = None
+        if compiled.native is not None:
+            self._scanner = compiled.native.Scanner(_kind_name, self._names, self._threads, self._shapes)
+        self._scanned = {kind: _no_columns(kind) for kind in _TABLES}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -114,6 +154,8 @@ class Columns:
 
     def add(self, events: list[Event]) -> None:
         """Take one window of events."""
+        if not events:
+            return
         groups: dict[Kind, list[Event]] = {kind: [] for kind in Kind}
         by_category = _Buckets(groups)
         for event in events:
@@ -121,27 +163,63 @@ class Columns:
         for event in groups[Kind.LEGACY]:
             groups[_LEGACY_PROCESSES.get(event.pid, Kind.IGNORED)].append(event)
         for event in groups[Kind.UNKNOWN]:
-            self.unknown_categories[event.cat] = self.unknown_categories.get(event.cat, 0) + 1
+            self._count_unknown(event.cat, 1)
         self._add(OperatorSpans, groups[Kind.OPERATOR])
         self._add(AnnotationSpans, groups[Kind.ANNOTATION])
         self._add(RuntimeSpans, groups[Kind.RUNTIME])
         for kind, category in _DEVICE_CATEGORIES.items():
             if groups[kind]:
-                self._parts.setdefault(DeviceSpans, []).append(self._device(groups[kind], category))
+                self._append(DeviceSpans, self._device(groups[kind], category))
         self._add(PythonSpans, groups[Kind.PYTHON])
         self._add(OverheadSpans, groups[Kind.OVERHEAD])
         self._add(MemoryEvents, [event for event in groups[Kind.INSTANT] if event.name == "[memory]"])
 
+    def scan(self, text: bytes) -> bool:
+        """Take one window of events straight from its text.
+
+        False if that is not possible, nothing having been taken: without the compiled part, and if anything in it is
+        not as it should be.
+        """
+        if self._scanner is None or not self._scanner.scan(text):
+            return False
+        tables = [self._scanned[kind] for kind in _TABLES]
+        counts, unknown, collectives = self._scanner.commit(tables, len(self.collectives))
+        for unfinished, impossible in counts:
+            self._note_times(unfinished, impossible)
+        for category, count in unknown:
+            self._count_unknown(category, count)
+        for arguments in collectives:
+            self._add_collective(*arguments)
+        return True
+
     def take(self, kind: type[T]) -> T:
         """All rows of a kind so far. They are handed over, not kept."""
+        self._gather(kind)
         parts: list[Any] = self._parts.pop(kind, [])
         if not parts:
-            parts = [self._device([], KERNEL) if kind is DeviceSpans else self._makers[kind]([])]
+            return _table(kind, _no_columns(kind))
+        if len(parts) == 1:
+            return parts[0]  # type: ignore[no-any-return]
         return kind(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(kind)))
+
+    def __len__(self) -> int:
+        """Rows that have not been taken."""
+        scanned = sum(len(self._scanned[kind][1]) // 8 for kind in _TABLES)
+        return scanned + sum(len(part) for parts in self._parts.values() for part in parts)
 
     def _add(self, kind: type[Table], events: list[Event]) -> None:
         if events:
-            self._parts.setdefault(kind, []).append(self._makers[kind](events))
+            self._append(kind, self._makers[kind](events))
+
+    def _append(self, kind: type[Table], part: Table) -> None:
+        self._gather(kind)
+        self._parts.setdefault(kind, []).append(part)
+
+    def _gather(self, kind: type[Table]) -> None:
+        """Scanned rows come before what is added later."""
+        if self._scanned[kind][0]:
+            self._parts.setdefault(kind, []).append(_table(kind, self._scanned[kind]))
+            self._scanned[kind] = _no_columns(kind)
 
     def _operators(self, events: list[Event]) -> OperatorSpans:
         events, name, start, end, thread = self._spans(events)
@@ -185,17 +263,22 @@ class Columns:
     def _collective(self, arguments: SpanArguments) -> int:
         if arguments.collective is None:
             return -1
-        group = arguments.group_id if arguments.group is None else arguments.group
-        self.collectives.append(
-            CollectiveArguments(
-                arguments.collective,
-                None if group is None else str(group),
-                arguments.group_sequence,
-                arguments.elements,
-                arguments.dtype,
-            )
+        self._add_collective(
+            arguments.collective,
+            arguments.group,
+            arguments.group_id,
+            arguments.group_sequence,
+            arguments.elements,
+            arguments.dtype,
         )
         return len(self.collectives) - 1
+
+    def _add_collective(
+        self, name: str, group: Label, group_id: Label, sequence: int | None, elements: int | None, dtype: str | None
+    ) -> None:
+        group = group_id if group is None else group
+        label = None if group is None else str(group)
+        self.collectives.append(CollectiveArguments(name, label, sequence, elements, dtype))
 
     def _memory(self, events: list[Event]) -> MemoryEvents:
         time, usable = _nanoseconds([event.ts for event in events])
@@ -218,7 +301,7 @@ class Columns:
         duration = np.array([event.dur for event in events], np.float64)
         unfinished = ~(duration >= 0)
         if unfinished.any():
-            self.notes.add("an event with no or a negative duration counts as an instant", count=int(unfinished.sum()))
+            self._note_times(int(unfinished.sum()), 0)
             duration[unfinished] = 0
         usable &= duration <= MAX_DURATION_US
         events = self._usable(events, usable)
@@ -230,11 +313,37 @@ class Columns:
         if usable.all():
             return events
         kept = [event for event, use in zip(events, usable, strict=True) if use]
-        self.notes.add("an event with an impossible time or duration was dropped", count=len(events) - len(kept))
+        self._note_times(0, len(events) - len(kept))
         return kept
+
+    def _note_times(self, unfinished: int, impossible: int) -> None:
+        if unfinished:
+            self.notes.add("an event with no or a negative duration counts as an instant", count=unfinished)
+        if impossible:
+            self.notes.add("an event with an impossible time or duration was dropped", count=impossible)
+
+    def _note_full(self, what: str) -> None:
+        self.notes.add(f"the file has more than {MAX_TEXTS - 1:,} different {what}; those that come later are one")
+
+    def _count_unknown(self, category: str, count: int) -> None:
+        if category not in self.unknown_categories and len(self.unknown_categories) >= MAX_UNKNOWN_CATEGORIES:
+            category = OTHER_CATEGORIES
+        self.unknown_categories[category] = self.unknown_categories.get(category, 0) + count
 
     def _thread(self, events: list[Event]) -> SmallArray:
         return _small([self._threads[event.pid, event.tid] for event in events])
+
+
+def _kind_name(category: str) -> str:
+    return kind_of(category).value
+
+
+def _no_columns(kind: type[Table]) -> list[bytearray]:
+    return [bytearray() for _ in _TABLES[kind]]
+
+
+def _table(kind: type[T], columns: list[bytearray]) -> T:
+    return kind(*(np.frombuffer(column, dtype) for column, dtype in zip(columns, _TABLES[kind], strict=True)))
 
 
 def _integers(values: list[int]) -> IntArray:
@@ -249,9 +358,10 @@ def _nanoseconds(times: list[int | float | Decimal]) -> tuple[IntArray, BoolArra
     """Times in microseconds as whole nanoseconds, and which of them are possible."""
     microseconds = np.array(times, np.float64)
     usable = np.abs(microseconds) <= MAX_TIME_US
-    if any(type(time) is Decimal for time in times):
-        exact = (round(time * 1000) if use else 0 for time, use in zip(times, usable.tolist(), strict=True))
-        return np.fromiter(exact, np.int64, len(times)), usable
     microseconds[~usable] = 0
     whole = np.floor(microseconds)
-    return whole.astype(np.int64) * 1000 + np.rint((microseconds - whole) * 1000).astype(np.int64), usable
+    nanoseconds = whole.astype(np.int64) * 1000 + np.rint((microseconds - whole) * 1000).astype(np.int64)
+    if Decimal in map(type, times):
+        for row in np.flatnonzero(np.abs(microseconds) >= EXACT_MICROSECONDS).tolist():
+            nanoseconds[row] = round(times[row] * 1000)
+    return nanoseconds, usable

@@ -10,9 +10,7 @@ from typing import Annotated, Any, ClassVar, Union
 
 import msgspec
 
-#: The `cat` of structs that have none in the file.
-INSTANT = "[instant]"
-IGNORED = "[ignored]"
+from tb_aiperf.trace.kinds import Kind
 
 #: What a column of numpy's int64 holds.
 Integer = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
@@ -68,9 +66,9 @@ class Span(msgspec.Struct, gc=False, tag="X", tag_field="ph"):
 
 
 class Instant(msgspec.Struct, gc=False, tag="i", tag_field="ph"):
-    """An instant event."""
+    """An instant event; its category in the file does not matter."""
 
-    cat: ClassVar[str] = INSTANT
+    cat: ClassVar[Kind] = Kind.INSTANT
     ts: Number
     name: str = ""
     pid: Label = None
@@ -93,7 +91,7 @@ class ExactInstant(Instant, gc=False, tag="i", tag_field="ph"):
 #: The other phases of the Trace Event Format.
 _OTHER_PHASES = "BEICbnestfPNODRcVvaSTpFM()"
 _OTHERS = tuple(
-    msgspec.defstruct(f"Other{index}", [], tag=phase, tag_field="ph", gc=False, namespace={"cat": IGNORED})
+    msgspec.defstruct(f"Other{index}", [], tag=phase, tag_field="ph", gc=False, namespace={"cat": Kind.IGNORED})
     for index, phase in enumerate(_OTHER_PHASES)
 )
 
@@ -111,16 +109,18 @@ _decode_event_leniently = msgspec.json.Decoder(_EXACT_EVENT, strict=False).decod
 EXACT_MICROSECONDS = 1 << 43
 
 
+def _is_large(ts: int | float) -> bool:
+    return type(ts) is float and not -EXACT_MICROSECONDS < ts < EXACT_MICROSECONDS
+
+
 def decode_events(text: bytes) -> list[Event]:
-    """Events of the inside of a JSON array, `ts` exact to the nanosecond.
+    """Events of the inside of a JSON array; `ts` is a Decimal where a double does not tell nanoseconds apart.
 
     Raises `msgspec.DecodeError` or `RecursionError` if one is not valid.
     """
     array = b"[%b]" % text
     events = _decode_events(array)
-    # The clock is one for all events, so a sample tells whether it is large.
-    sample = (event.ts for event in events[:: len(events) // 256 + 1] if event.cat != IGNORED)
-    if any(type(ts) is float and abs(ts) >= EXACT_MICROSECONDS for ts in sample):
+    if any(event.cat is not Kind.IGNORED and _is_large(event.ts) for event in events):
         return _decode_exact_events(array)
     return events
 

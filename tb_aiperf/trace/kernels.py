@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_aiperf.trace.grouping import extremes, sums
-from tb_aiperf.trace.table import KERNEL, IntArray, Trace
+from tb_aiperf.trace.table import KERNEL, DeviceSpans, IntArray, Trace
+from tb_aiperf.trace.totals import Totals
+
+if TYPE_CHECKING:
+    from tb_aiperf.trace.segments import Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +30,32 @@ class KernelTable:
     high: IntArray
 
 
+class KernelTotals:
+    """The kernels of a trace, added up segment by segment."""
+
+    def __init__(self) -> None:
+        self._totals = Totals(1, (np.add, np.add, np.minimum, np.maximum))
+
+    def add(self, segment: Segment) -> None:
+        """Take the kernels that begin in a segment."""
+        self.add_rows(segment.trace.device.select(segment.begins(segment.trace.device.start)))
+
+    def add_rows(self, device: DeviceSpans) -> None:
+        """Take the kernels among these pieces of device work."""
+        kernels = device.select(device.category == KERNEL)
+        duration = kernels.end - kernels.start
+        self._totals.add(kernels.name, np.ones_like(duration), duration, duration, duration)
+
+    def table(self) -> KernelTable:
+        """All kernels so far."""
+        columns = self._totals.columns()
+        name, _, total, *_ = columns
+        order = np.lexsort((name, -total))
+        return KernelTable(*(column[order] for column in columns))
+
+
 def summarise_kernels(trace: Trace) -> KernelTable:
     """Add up the kernels of each name."""
-    kernels = trace.device.select(trace.device.category == KERNEL)
-    name, label, calls = np.unique(kernels.name, return_inverse=True, return_counts=True)
-    duration = kernels.end - kernels.start
-    total = sums(label, duration, len(name))
-    low, high = extremes(label, duration, len(name))
-    order = np.lexsort((name, -total))
-    columns = (name.astype(np.int64), calls.astype(np.int64), total, low, high)
-    return KernelTable(*(column[order] for column in columns))
+    totals = KernelTotals()
+    totals.add_rows(trace.device)
+    return totals.table()

@@ -8,12 +8,11 @@ from enum import Enum
 
 import numpy as np
 
-from tb_aiperf.trace.events import IGNORED, INSTANT
-from tb_aiperf.trace.table import BoolArray
+from tb_aiperf.trace.table import BoolArray, Names
 
 
 class Kind(Enum):
-    """Where an event goes."""
+    """Where an event goes; INSTANT and IGNORED are also where whole phases go."""
 
     OPERATOR = "operator"
     ANNOTATION = "annotation"
@@ -47,8 +46,6 @@ _KINDS = {
     "trace": Kind.IGNORED,
     "overhead": Kind.OVERHEAD,
     "cuda_sync": Kind.IGNORED,
-    INSTANT: Kind.INSTANT,
-    IGNORED: Kind.IGNORED,
     "": Kind.LEGACY,
 }
 
@@ -75,7 +72,13 @@ SYNCHRONISATION = re.compile(r"(?:cuda|hip|cu|xpu|ze)\w*Synchronize|(?:cuda|hip|
 def name_mask(names: Sequence[str], pattern: re.Pattern[str], *, anywhere: bool = False) -> BoolArray:
     """[len(names)] whether each name matches `pattern` at its start, or `anywhere`.
 
-    Index it with a table's name column: each distinct name is matched once, however many events carry it.
+    Index it with a table's name column: each distinct name is matched once, however many events carry it, and asked
+    once, however often this is called with the same `Names`.
     """
-    test = pattern.search if anywhere else pattern.match
-    return np.fromiter((test(name) is not None for name in names), np.bool_, len(names))
+    masks = names.masks if isinstance(names, Names) else {}
+    question = pattern, anywhere
+    if question not in masks:
+        test = pattern.search if anywhere else pattern.match
+        masks[question] = np.fromiter((test(name) is not None for name in names), np.bool_, len(names))
+        masks[question].setflags(write=False)
+    return masks[question]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tb_aiperf.trace.grouping import label_groups, sums
 from tb_aiperf.trace.operators import OperatorCalls
 from tb_aiperf.trace.table import IntArray, MemoryEvents, Trace
+
+if TYPE_CHECKING:
+    from tb_aiperf.trace.segments import Segment
 
 #: A curve keeps at most this many points; each stands for the highest moment of an equal number of events.
 CURVE_POINTS = 512
@@ -42,58 +47,169 @@ class DeviceMemory:
     held: IntArray
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryCount:
+    """What must be known of a device's events before they are looked at: their number, and which totals they hold."""
+
+    events: int
+    allocated: bool
+    reserved: bool
+
+
+#: By torch's numbers of the device's type and of the device.
+DeviceKey = tuple[int, int]
+MemoryCounts = dict[DeviceKey, MemoryCount]
+
+
+def count_memory(events: MemoryEvents, counts: Mapping[DeviceKey, MemoryCount] | None = None) -> MemoryCounts:
+    """Counts of each device: those given, with more events."""
+    found = dict(counts or {})
+    first, label = label_groups(events.device_type, events.device)
+    allocated, reserved = (np.zeros(len(first), np.int64) for _ in range(2))
+    np.maximum.at(allocated, label, events.allocated)
+    np.maximum.at(reserved, label, events.reserved)
+    number = np.bincount(label, minlength=len(first))
+    for row, place in enumerate(first.tolist()):
+        key = int(events.device_type[place]), int(events.device[place])
+        before = found.get(key, MemoryCount(0, allocated=False, reserved=False))
+        found[key] = MemoryCount(
+            before.events + int(number[row]),
+            allocated=before.allocated or bool(allocated[row] > 0),
+            reserved=before.reserved or bool(reserved[row] > 0),
+        )
+    return found
+
+
+class MemoryTotals:
+    """Memory of each device of a trace, segment by segment. counts: of all its events."""
+
+    def __init__(self, counts: Mapping[DeviceKey, MemoryCount]) -> None:
+        self._devices = {key: _DeviceTotals(key, counts[key]) for key in sorted(counts)}
+
+    def add(self, segment: Segment) -> None:
+        """Take the events of a segment."""
+        self.add_all(segment.trace.memory, segment.operators)
+
+    def add_all(self, events: MemoryEvents, operators: OperatorCalls) -> None:
+        """Take events that are later than those so far. operators: those that may have asked for memory."""
+        first, label = label_groups(events.device_type, events.device)
+        for row, place in enumerate(first.tolist()):
+            key = int(events.device_type[place]), int(events.device[place])
+            self._devices[key].add(events.select(label == row), operators)
+
+    def devices(self) -> list[DeviceMemory]:
+        """One entry per device that has events."""
+        return [device.result() for device in self._devices.values()]
+
+
 def find_memory(trace: Trace, operators: OperatorCalls) -> list[DeviceMemory]:
     """One entry per device that has memory events; empty if the profiler recorded none."""
-    first, label = label_groups(trace.memory.device_type, trace.memory.device)
-    return [_device_memory(trace.memory.select(label == device), operators) for device in range(len(first))]
+    totals = MemoryTotals(count_memory(trace.memory))
+    totals.add_all(trace.memory, operators)
+    return totals.devices()
 
 
-def _device_memory(events: MemoryEvents, operators: OperatorCalls) -> DeviceMemory:
-    events = events.select(np.argsort(events.time, kind="stable"))
-    # The CPU's totals are written as zero: its allocator keeps none.
-    relative = not (events.allocated > 0).any()
-    allocated = np.cumsum(events.size) if relative else events.allocated
-    reserved = events.reserved if (events.reserved > 0).any() else None
-    peak = int(allocated.argmax())
-    kept = _curve(allocated)
-    holder, held = _holders(events, peak, operators)
-    return DeviceMemory(
-        device_type=int(events.device_type[0]),
-        device=int(events.device[0]),
-        time=events.time[kept],
-        allocated=allocated[kept],
-        reserved=None if reserved is None else reserved[kept],
-        relative=relative,
-        peak_time=int(events.time[peak]),
-        peak_allocated=int(allocated[peak]),
-        peak_reserved=None if reserved is None else int(reserved.max()),
-        holder=holder,
-        held=held,
-    )
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """n allocations that have not been released. holder: [n] index into `Trace.names`, or `NO_OPERATOR`."""
+
+    address: IntArray
+    size: IntArray
+    holder: IntArray
 
 
-def _curve(values: IntArray) -> IntArray:
-    """Rows of the highest value in each of at most `CURVE_POINTS` groups of neighbours."""
-    edges = np.unique(np.linspace(0, len(values), min(len(values), CURVE_POINTS) + 1).astype(np.int64))
-    return np.array(
-        [
-            low + int(values[low:high].argmax())
-            for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-        ]
-    )
+class _DeviceTotals:
+    """Memory of one device, batch by batch in time order."""
+
+    def __init__(self, key: DeviceKey, count: MemoryCount) -> None:
+        self._key = key
+        self._count = count
+        # The CPU's totals are written as zero: its allocator keeps none.
+        self._relative = not count.allocated
+        self._seen = 0
+        self._held = 0
+        self._live = _Live(*(np.zeros(0, np.int64) for _ in range(3)))
+        self._curve = _Curve(count.events)
+        self._peak: tuple[int, int] | None = None
+        self._peak_reserved = 0
+        self._holders = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    def add(self, events: MemoryEvents, operators: OperatorCalls) -> None:
+        """Take events that are later than those so far."""
+        events = events.select(np.argsort(events.time, kind="stable"))
+        allocated = self._held + np.cumsum(events.size) if self._relative else events.allocated
+        self._curve.add(allocated, events.time, events.reserved)
+        peak = int(allocated.argmax())
+        if self._peak is None or allocated[peak] > self._peak[0]:
+            self._peak = int(allocated[peak]), int(events.time[peak])
+            live = _still_live(self._live, events.select(slice(0, peak + 1)), operators)
+            holder, label = np.unique(live.holder, return_inverse=True)
+            held = sums(label, live.size, len(holder))
+            largest = np.lexsort((holder, -held))
+            self._holders = holder[largest], held[largest]
+        self._peak_reserved = max(self._peak_reserved, int(events.reserved.max()))
+        self._held = int(allocated[-1])
+        self._seen += len(events)
+        if self._seen < self._count.events:
+            self._live = _still_live(self._live, events, operators)
+
+    def result(self) -> DeviceMemory:
+        """All that was found."""
+        assert self._peak is not None, "every device has events"
+        allocated, time, reserved = self._curve.points()
+        return DeviceMemory(
+            device_type=self._key[0],
+            device=self._key[1],
+            time=time,
+            allocated=allocated,
+            reserved=reserved if self._count.reserved else None,
+            relative=self._relative,
+            peak_time=self._peak[1],
+            peak_allocated=self._peak[0],
+            peak_reserved=self._peak_reserved if self._count.reserved else None,
+            holder=self._holders[0],
+            held=self._holders[1],
+        )
 
 
-def _holders(events: MemoryEvents, peak: int, operators: OperatorCalls) -> tuple[IntArray, IntArray]:
-    """Operators whose allocations live at row `peak`, and how much they hold."""
-    before = events.select(slice(0, peak + 1))
-    # An address is in use if the last that happened to it up to the peak is an allocation.
-    order = np.argsort(before.address, kind="stable")
-    last = np.append(np.diff(before.address[order]) != 0, True)
-    live = order[last]
-    live = live[(before.size[live] > 0) & (before.address[live] >= 0)]
-    place = operators.nesting.innermost(before.thread[live], before.time[live])
+class _Curve:
+    """The highest of each of at most `CURVE_POINTS` groups of neighbours, with what belongs to it. count: of values."""
+
+    def __init__(self, count: int) -> None:
+        self._edges = np.unique(np.linspace(0, count, min(count, CURVE_POINTS) + 1).astype(np.int64))
+        self._best: list[IntArray | None] = [None] * (len(self._edges) - 1)
+        self._seen = 0
+
+    def add(self, *columns: IntArray) -> None:
+        """Take more rows: the values, and what belongs to them."""
+        rows = np.array(columns)
+        first = self._seen
+        self._seen += rows.shape[1]
+        group = int(np.searchsorted(self._edges, first, side="right")) - 1
+        while group < len(self._best) and self._edges[group] < self._seen:
+            low, high = max(int(self._edges[group]), first), min(int(self._edges[group + 1]), self._seen)
+            highest = rows[:, low - first + int(rows[0, low - first : high - first].argmax())]
+            best = self._best[group]
+            if best is None or highest[0] > best[0]:
+                self._best[group] = highest
+            group += 1
+
+    def points(self) -> IntArray:
+        """[columns, k] the highest rows."""
+        return np.array([best for best in self._best if best is not None]).T
+
+
+def _still_live(before: _Live, events: MemoryEvents, operators: OperatorCalls) -> _Live:
+    """What lives after some events."""
+    address = np.append(before.address, events.address)
+    size = np.append(before.size, events.size)
+    # An address is in use if the last that happened to it is an allocation.
+    order = np.argsort(address, kind="stable")
+    last = order[np.append(np.diff(address[order]) != 0, np.ones(min(1, len(order)), np.bool_))]
+    live = last[(size[last] > 0) & (address[last] >= 0)]
+    old, new = live[live < len(before.address)], live[live >= len(before.address)]
+    asked = events.select(new - len(before.address))
+    place = operators.nesting.innermost(asked.thread, asked.time)
     names = np.append(operators.calls.name.astype(np.int64), NO_OPERATOR)[place]
-    holder, label = np.unique(names, return_inverse=True)
-    held = sums(label, before.size[live], len(holder))
-    largest = np.lexsort((holder, -held))
-    return holder[largest], held[largest]
+    kept = np.append(old, new)
+    return _Live(address[kept], size[kept], np.append(before.holder[old], names))

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tb_aiperf.trace.grouping import label_groups, sums
 from tb_aiperf.trace.kinds import DATA_LOADING, STEP_MARK, name_mask
-from tb_aiperf.trace.launches import Launches
+from tb_aiperf.trace.launches import LaunchedWork, Launches
 from tb_aiperf.trace.nesting import Nesting, nest
-from tb_aiperf.trace.table import IntArray, OperatorSpans, Trace
+from tb_aiperf.trace.table import BoolArray, IntArray, OperatorSpans, Trace
+from tb_aiperf.trace.totals import Integers, Totals
+
+if TYPE_CHECKING:
+    from tb_aiperf.trace.segments import Segment
+
+#: Of an `OperatorTable`, without its keys.
+_COLUMNS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +28,15 @@ class OperatorCalls:
     calls        their columns
     device_self  [n] nanoseconds of device work whose launch lies in this call and in no operator inside it. Durations
                  are added up: work on two streams at once counts twice
-    operator_of  [device work] place of that call, -1 if the launch is not in the trace or in no operator
+    operator_of  [launched] place of that call, for each piece of device work with a known launch; -1 if in no operator
+    unattributed nanoseconds of device work that no operator launched, as far as the trace tells
     """
 
     calls: OperatorSpans
     nesting: Nesting
     device_self: IntArray
     operator_of: IntArray
-    device_total: int
-
-    @property
-    def unattributed(self) -> int:
-        """Nanoseconds of device work that no operator launched, as far as the trace tells."""
-        return self.device_total - int(self.device_self.sum())
+    unattributed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,38 +64,94 @@ class OperatorTable:
 
 def find_operators(trace: Trace, launches: Launches) -> OperatorCalls:
     """Nest the operators and give each the device work that it launched."""
+    total = int((trace.device.end - trace.device.start).sum())
+    return attribute(trace, launches.launched(), total)
+
+
+def attribute(trace: Trace, launched: LaunchedWork, device_total: int) -> OperatorCalls:
+    """Nest the operators of `trace` and give each what it launched of `launched`.
+
+    device_total: nanoseconds of the device work of which what no operator launched is unattributed.
+    """
     # Old profilers write step marks and data-loading ranges as operators.
     marks = name_mask(trace.names, STEP_MARK) | name_mask(trace.names, DATA_LOADING)
     operators = trace.operators.select(~marks[trace.operators.name])
     nesting = nest(operators)
-    known = np.flatnonzero(launches.known)
-    call = launches.call[known]
-    operator_of = np.full(len(trace.device), -1, np.int64)
-    operator_of[known] = nesting.innermost(trace.runtime.thread[call], trace.runtime.start[call])
-    duration = trace.device.end - trace.device.start
+    operator_of = nesting.innermost(launched.thread, launched.start)
     attributed = operator_of >= 0
-    device_self = sums(operator_of[attributed], duration[attributed], len(operators))
-    return OperatorCalls(operators.select(nesting.order), nesting, device_self, operator_of, int(duration.sum()))
+    device_self = sums(operator_of[attributed], launched.duration[attributed], len(operators))
+    unattributed = device_total - int(device_self.sum())
+    return OperatorCalls(operators.select(nesting.order), nesting, device_self, operator_of, unattributed)
+
+
+class OperatorTotals:
+    """The operators of a trace by name, and by name and input shapes, added up segment by segment.
+
+    unattributed: nanoseconds of device work that no operator launched.
+    """
+
+    def __init__(self) -> None:
+        self.unattributed = 0
+        self._has_shapes = False
+        self._by_name = Totals(2, (np.add,) * _COLUMNS)
+        self._by_shape = Totals(2, (np.add,) * _COLUMNS)
+
+    def add(self, segment: Segment) -> None:
+        """Take the operators of a segment: calls and totals where they begin, other times where they are spent."""
+        operators = segment.operators
+        times = _times(operators, segment.clip_nesting(operators.nesting), segment.begins(operators.calls.start))
+        self._by_name.add(*_add_up(operators, times, by_shape=False))
+        self._by_shape.add(*_add_up(operators, times, by_shape=True))
+        self._has_shapes |= bool((operators.calls.shapes >= 0).any())
+        self.unattributed += operators.unattributed
+
+    def by_name(self) -> OperatorTable:
+        """All operators so far."""
+        return _sorted(self._by_name.columns())
+
+    def by_shape(self) -> OperatorTable | None:
+        """All operators so far by input shapes; None where no shapes are recorded."""
+        return _sorted(self._by_shape.columns()) if self._has_shapes else None
 
 
 def summarise(operators: OperatorCalls, *, by_shape: bool = False) -> OperatorTable:
     """Add up the calls of each operator, or of each operator and input shape."""
-    calls, nesting = operators.calls, operators.nesting
+    times = _times(operators, operators.nesting, np.ones(len(operators.calls), np.bool_))
+    totals = Totals(2, (np.add,) * _COLUMNS)
+    totals.add(*_add_up(operators, times, by_shape=by_shape))
+    return _sorted(totals.columns())
+
+
+def _times(operators: OperatorCalls, inside: Nesting, counted: BoolArray) -> tuple[IntArray, ...]:
+    """The columns of an `OperatorTable` for each of n calls, as if none of them were inside another of its operator.
+
+    inside: the part of the calls that lies in the window. counted: [n] whether a call begins in it.
+    """
+    nesting = operators.nesting
+    return (
+        counted.astype(np.int64),
+        inside.self_time(),
+        np.where(counted, nesting.end - nesting.start, 0),
+        operators.device_self,
+        nesting.subtree_sum(operators.device_self),
+    )
+
+
+def _add_up(operators: OperatorCalls, times: tuple[IntArray, ...], *, by_shape: bool) -> list[Integers]:
+    """Keys and times, added up by name or by name and shapes."""
+    calls = operators.calls
     shapes = calls.shapes if by_shape else np.full_like(calls.shapes, -1)
     first, label = label_groups(calls.name, shapes)
-    count = len(first)
-    outermost = ~nesting.is_recursive(label)
-    columns = [
-        np.bincount(label, minlength=count).astype(np.int64),
-        sums(label, nesting.self_time(), count),
-        sums(label, np.where(outermost, nesting.end - nesting.start, 0), count),
-        sums(label, operators.device_self, count),
-        sums(label, np.where(outermost, nesting.subtree_sum(operators.device_self), 0), count),
-    ]
-    host_self, device_self = columns[1], columns[3]
-    order = np.lexsort((calls.name[first], -host_self, -device_self))
-    keys = (column[first][order].astype(np.int64) for column in (calls.name, shapes))
-    return OperatorTable(*keys, *(column[order] for column in columns))
+    outermost = ~operators.nesting.is_recursive(label)
+    count, host_self, host_total, device_self, device_total = times
+    values = (count, host_self, np.where(outermost, host_total, 0), device_self, np.where(outermost, device_total, 0))
+    return [calls.name[first], shapes[first], *(sums(label, column, len(first)) for column in values)]
+
+
+def _sorted(columns: list[IntArray]) -> OperatorTable:
+    name, _, _, host_self, _, device_self, _ = columns
+    order = np.lexsort((name, -host_self, -device_self))
+    return OperatorTable(*(column[order] for column in columns))
 
 
 def link_backward(operators: OperatorCalls) -> IntArray:

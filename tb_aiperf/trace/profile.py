@@ -1,262 +1,148 @@
-"""`profile_trace`: a `Trace` as a `TraceProfile`."""
+"""`profile_trace`: a `Trace` as a `TraceProfile`; `TraceReading`: that, and what else is kept of a trace."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
-import numpy as np
-
-from tb_aiperf.records import (
-    CategoryTimes,
-    DeviceMemoryProfile,
-    DeviceTimes,
-    IdleTimes,
-    KernelTimes,
-    MemoryHolder,
-    MemoryProfile,
-    ModuleTimes,
-    OperatorShapeTimes,
-    OperatorTimes,
-    StepProfile,
-    TraceProfile,
+from tb_aiperf.records import CollectiveCalls, MemoryProfile, TraceProfile
+from tb_aiperf.records.step_timeline import StepTimeline
+from tb_aiperf.trace.as_records import (
+    kernel_records,
+    memory_record,
+    microseconds,
+    module_records,
+    operator_records,
+    operator_shape_records,
+    step_records,
+    timeline_record,
 )
-from tb_aiperf.trace.categories import CATEGORY_KEYS, Coverage, break_down, find_coverage
-from tb_aiperf.trace.device_timeline import IDLE_KEYS, DeviceTimeline, device_timeline, idle_by_cause
+from tb_aiperf.trace.call_sites import CallSites
+from tb_aiperf.trace.categories import CategoryTotals, find_coverage
+from tb_aiperf.trace.checks import Checks
+from tb_aiperf.trace.collectives import CollectiveFinder, as_calls
+from tb_aiperf.trace.device_timeline import DeviceTimelineTotals, IdleTotals
+from tb_aiperf.trace.device_work import DeviceWork
+from tb_aiperf.trace.evidence import EvidenceFinder
 from tb_aiperf.trace.findings import find_findings
-from tb_aiperf.trace.intervals import union
-from tb_aiperf.trace.kernels import summarise_kernels
-from tb_aiperf.trace.kinds import COLLECTIVE_KERNEL, name_mask
-from tb_aiperf.trace.launches import Launches, find_launches
-from tb_aiperf.trace.memory import NO_OPERATOR, DeviceMemory, find_memory
-from tb_aiperf.trace.modules import summarise_modules
-from tb_aiperf.trace.operators import OperatorCalls, OperatorTable, find_operators, summarise
-from tb_aiperf.trace.steps import Steps, extent, find_steps
-from tb_aiperf.trace.table import IntArray, Trace
-
-#: torch's numbers of device types.
-_DEVICE_TYPES = {0: "cpu", 1: "cuda", 12: "xpu", 13: "mps", 15: "hpu", 20: "privateuse1"}
-#: Work on one stream runs in order. Clocks and branches of a graph overlap by less than this, wrong durations by more.
-_MAX_OVERLAP_NS = 1_000_000
-#: Holders beyond these are small.
-_MAX_HOLDERS = 20
+from tb_aiperf.trace.kernels import KernelTotals
+from tb_aiperf.trace.limits import MAX_ROWS, keep_largest
+from tb_aiperf.trace.memory import MemoryTotals
+from tb_aiperf.trace.modules import ModuleTotals
+from tb_aiperf.trace.operations import Operations
+from tb_aiperf.trace.operators import OperatorTotals
+from tb_aiperf.trace.overhead import OverheadTotal
+from tb_aiperf.trace.segments import TraceSource, WholeTrace
+from tb_aiperf.trace.steps import PartialSteps
+from tb_aiperf.trace.table import Trace
+from tb_aiperf.trace.timeline import Timelines
 
 
 def profile_trace(trace: Trace) -> TraceProfile:
     """Everything that a trace tells, as a record."""
-    launches = find_launches(trace)
-    steps = find_steps(trace, launches)
-    coverage = find_coverage(trace)
-    categories = break_down(coverage, steps)
-    idle = idle_by_cause(trace, launches, coverage, steps)
-    timeline = device_timeline(coverage)
-    operators = find_operators(trace, launches)
-    origin = extent(trace)[0]
-    memory = [_memory(trace, device, origin) for device in find_memory(trace, operators)]
-    has_device = bool(len(trace.device))
-    return TraceProfile(
-        path=trace.path,
-        rank=trace.rank,
-        world_size=trace.world_size,
-        device=_device_name(trace),
-        marked=steps.marked,
-        warnings=[*trace.warnings, *steps.warnings, *_warnings(trace, launches, coverage)],
-        steps=_steps(steps, categories, idle, origin),
-        device_timeline_us=None if timeline is None else _timeline(timeline),
-        operators=_operators(trace, operators),
-        operators_by_shape=_operators_by_shape(trace, operators),
-        call_sites=None,
-        modules=_modules(trace, launches),
-        kernels=_kernels(trace),
-        device_work=[],
-        unattributed_device_us=microseconds(operators.unattributed) if has_device else None,
-        memory=MemoryProfile(devices=memory) if memory else None,
-        collectives=[],
-        profiler_overhead_us=_overhead(trace, steps),
-        findings=find_findings(steps, categories),
-    )
+    return TraceReading(WholeTrace(trace)).profile()
 
 
-def microseconds(nanoseconds: int) -> float:
-    """Nanoseconds as microseconds with three decimals."""
-    return nanoseconds / 1000
+class TraceReading:
+    """The analysis of a trace: each part of it has seen all segments. timelines: whether events are kept, too."""
 
-
-def _all_microseconds(nanoseconds: IntArray) -> list[float]:
-    values: list[float] = (nanoseconds / 1000).tolist()
-    return values
-
-
-def _steps(steps: Steps, categories: IntArray, idle: IntArray | None, origin: int) -> list[StepProfile]:
-    profiles = []
-    for row in range(len(steps)):
-        times = dict(zip(CATEGORY_KEYS, _all_microseconds(categories[:, row]), strict=True))
-        causes = None if idle is None else dict(zip(IDLE_KEYS, _all_microseconds(idle[:, row]), strict=True))
-        profiles.append(
-            StepProfile(
-                step=int(steps.number[row]) if steps.marked else None,
-                start_us=microseconds(int(steps.start[row]) - origin),
-                duration_us=microseconds(int(steps.end[row] - steps.start[row])),
-                partial=bool(steps.partial[row]),
-                categories_us=CategoryTimes(**times),
-                idle_us=None if causes is None else IdleTimes(**causes),
-            )
+    def __init__(self, source: TraceSource, *, timelines: bool = False) -> None:
+        self._source = source
+        self._partial = PartialSteps(source.steps)
+        self._categories = CategoryTotals(source.steps)
+        self._idle = IdleTotals(source.steps)
+        self._timeline = DeviceTimelineTotals()
+        self._checks = Checks(source.trace)
+        self._overhead = OverheadTotal(source.steps)
+        self._operators = OperatorTotals()
+        self._kernels = KernelTotals()
+        self._modules = ModuleTotals()
+        self._memory = MemoryTotals(source.memory)
+        self._collectives = CollectiveFinder()
+        self._operations = Operations()
+        self._device_work = DeviceWork()
+        self._call_sites = CallSites()
+        self._evidence = EvidenceFinder(source.steps)
+        self._timelines = Timelines(source.trace, source.steps) if timelines else None
+        covering = (self._categories, self._idle, self._timeline, self._checks, self._operations)
+        others = (
+            self._partial,
+            self._overhead,
+            self._operators,
+            self._kernels,
+            self._modules,
+            self._memory,
+            self._collectives,
+            self._device_work,
+            self._call_sites,
+            self._evidence,
         )
-    return profiles
+        for segment in source.segments():
+            coverage = find_coverage(segment.trace)
+            for part in covering:
+                part.add(segment, coverage)
+            for other in others:
+                other.add(segment)
+            if self._timelines is not None:
+                self._timelines.add(segment)
+            # Else it would still be there while the next is made.
+            del segment, coverage
 
-
-def _timeline(timeline: DeviceTimeline) -> DeviceTimes:
-    return DeviceTimes(**{name: microseconds(getattr(timeline, name)) for name in DeviceTimes.__struct_fields__})
-
-
-def _operators(trace: Trace, operators: OperatorCalls) -> list[OperatorTimes]:
-    table = summarise(operators)
-    return [
-        OperatorTimes(name=trace.names[name], **times)
-        for name, times in zip(table.name.tolist(), _operator_times(table), strict=True)
-    ]
-
-
-def _operators_by_shape(trace: Trace, operators: OperatorCalls) -> list[OperatorShapeTimes] | None:
-    if not (operators.calls.shapes >= 0).any():
-        return None
-    table = summarise(operators, by_shape=True)
-    return [
-        OperatorShapeTimes(name=trace.names[name], shapes=trace.shapes[shapes] if shapes >= 0 else None, **times)
-        for name, shapes, times in zip(table.name.tolist(), table.shapes.tolist(), _operator_times(table), strict=True)
-    ]
-
-
-def _operator_times(table: OperatorTable) -> Iterator[dict[str, Any]]:
-    columns = (table.host_self, table.host_total, table.device_self, table.device_total)
-    names = ("calls", "host_self_us", "host_total_us", "device_us", "device_total_us")
-    for row in zip(table.calls.tolist(), *map(_all_microseconds, columns), strict=True):
-        yield dict(zip(names, row, strict=True))
-
-
-def _modules(trace: Trace, launches: Launches) -> list[ModuleTimes] | None:
-    table = summarise_modules(trace, launches)
-    if table is None:
-        return None
-    numbers = (table.name, table.module, table.parent, table.calls)
-    times = (table.host_self, table.host_total, table.device_total)
-    rows = zip(*(column.tolist() for column in numbers), *map(_all_microseconds, times), strict=True)
-    return [
-        ModuleTimes(
-            name=trace.names[name],
-            module=module,
-            parent=parent if parent >= 0 else None,
-            calls=calls,
-            host_self_us=own,
-            host_total_us=total,
-            device_us=device,
+    def profile(self) -> TraceProfile:
+        """What the trace tells."""
+        trace, steps, origin = self._source.trace, self._partial.steps(), self._source.origin
+        timeline, modules, overhead = self._timeline.result(), self._modules.table(), self._overhead.result()
+        by_name, by_shape, idle = self._operators.by_name(), self._operators.by_shape(), self._idle.result()
+        operators, kernels = operator_records(trace, by_name), kernel_records(trace, self._kernels.table())
+        shapes = None if by_shape is None else operator_shape_records(trace, by_shape)
+        shapes, fewer_shapes = (
+            (None, [])
+            if shapes is None
+            else keep_largest(shapes, lambda row: row.host_self_us + row.device_us, "operators by shape", MAX_ROWS)
         )
-        for name, module, parent, calls, own, total, device in rows
-    ]
-
-
-def _overhead(trace: Trace, steps: Steps) -> float | None:
-    if not len(trace.overhead):
-        return None
-    at_work = union(trace.overhead.start, trace.overhead.end)
-    return microseconds(int(at_work.within(steps.start, steps.end).sum()))
-
-
-def _kernels(trace: Trace) -> list[KernelTimes]:
-    table = summarise_kernels(trace)
-    times = map(_all_microseconds, (table.total, table.low, table.high))
-    collective = name_mask(trace.names, COLLECTIVE_KERNEL, anywhere=True)
-    return [
-        KernelTimes(
-            name=trace.names[name],
-            communication=bool(collective[name]),
-            calls=calls,
-            total_us=total,
-            min_us=low,
-            max_us=high,
+        call_sites, fewer_sites = self._call_sites.result(by_name)
+        device_work, less_work = self._device_work.result()
+        operations = self._operations.result()
+        evidence = replace(
+            self._evidence.result(steps),
+            operator_times=operators,
+            kernel_times=kernels,
+            device_work=device_work,
+            operations=operations,
         )
-        for name, calls, total, low, high in zip(table.name.tolist(), table.calls.tolist(), *times, strict=True)
-    ]
-
-
-def _memory(trace: Trace, memory: DeviceMemory, origin: int) -> DeviceMemoryProfile:
-    kind = _DEVICE_TYPES.get(memory.device_type, f"device type {memory.device_type}")
-    largest = zip(memory.holder[:_MAX_HOLDERS].tolist(), memory.held[:_MAX_HOLDERS].tolist(), strict=True)
-    return DeviceMemoryProfile(
-        device=kind if memory.device < 0 else f"{kind}:{memory.device}",
-        relative=memory.relative,
-        peak_us=microseconds(memory.peak_time - origin),
-        peak_allocated_bytes=memory.peak_allocated,
-        peak_reserved_bytes=memory.peak_reserved,
-        time_us=_all_microseconds(memory.time - origin),
-        allocated_bytes=memory.allocated.tolist(),
-        reserved_bytes=None if memory.reserved is None else memory.reserved.tolist(),
-        holders=[
-            MemoryHolder(operator=None if name == NO_OPERATOR else trace.names[name], bytes=held)
-            for name, held in largest
-        ],
-    )
-
-
-def _used_devices(trace: Trace) -> list[tuple[int | str, int]]:
-    """Devices with their pieces of work, the busiest first."""
-    work = np.bincount(trace.device.thread, minlength=len(trace.threads)).tolist()
-    used: Counter[int | str] = Counter()
-    for (device, _), count in zip(trace.threads, work, strict=True):
-        if count:
-            used[device] += count
-    return used.most_common()
-
-
-def _device_name(trace: Trace) -> str:
-    used = _used_devices(trace)
-    if not used:
-        return "cpu"
-    names = {device.id: device.name for device in trace.devices}
-    number = used[0][0]
-    return (names.get(number) if isinstance(number, int) else None) or f"device {number}"
-
-
-def _warnings(trace: Trace, launches: Launches, coverage: Coverage) -> list[str]:
-    """Why something is missing or doubtful."""
-    warnings = []
-    if trace.world_size is None:
-        warnings.append("world size unknown: the file has no distributedInfo")
-    if not len(trace.operators):
-        warnings.append("no operators: the profiler recorded no CPU activity")
-    if not len(coverage.data_loading):
-        warnings.append("no data-loading range was recorded: waiting for data, if any, counts as other")
-    if not len(trace.memory):
-        warnings.append("no memory events: the profiler recorded them only with profile_memory=True")
-    if not len(trace.device):
-        return [*warnings, "no device work: the profiler recorded the CPU only, so device figures are missing"]
-    devices = _used_devices(trace)
-    if len(devices) > 1:
-        warnings.append(f"work of {len(devices)} devices is taken together: the device is busy while any of them is")
-    outlasting, longest = _outlasting(trace)
-    if outlasting:
-        warnings.append(
-            f"{outlasting} pieces of device work outlast the start of the next on their stream, by up to "
-            f"{longest / 1e6:.3f} ms: the profiler's durations cannot be trusted there"
+        memory = [memory_record(trace, device, origin) for device in self._memory.devices()]
+        return TraceProfile(
+            path=trace.path,
+            rank=trace.rank,
+            world_size=trace.world_size,
+            device=self._checks.device_name(),
+            marked=steps.marked,
+            warnings=[
+                *trace.warnings,
+                *steps.warnings,
+                *self._checks.warnings(),
+                *fewer_shapes,
+                *fewer_sites,
+                *less_work,
+            ],
+            steps=step_records(steps, self._categories.times, idle, origin),
+            device_timeline_us=None if timeline is None else timeline_record(timeline),
+            operators=operators,
+            operators_by_shape=shapes,
+            call_sites=call_sites,
+            modules=None if modules is None else module_records(trace, modules),
+            kernels=kernels,
+            device_work=device_work,
+            unattributed_device_us=microseconds(self._operators.unattributed) if self._checks.has_device_work else None,
+            memory=MemoryProfile(devices=memory) if memory else None,
+            collectives=operations,
+            profiler_overhead_us=None if overhead is None else microseconds(overhead),
+            findings=find_findings(steps, self._categories.times, idle, evidence),
         )
-    lost = int((~launches.known).sum())
-    if lost:
-        warnings.append(
-            f"{lost} of {len(trace.device)} pieces of device work have no launch in the trace: "
-            "they were launched before it began, or the profiler dropped calls"
-        )
-    missing = int(launches.missing.sum())
-    if missing:
-        warnings.append(
-            f"{missing} kernel launches have no kernel in the trace: "
-            "the profiler dropped or cut off device work, or a graph was being captured"
-        )
-    return warnings
 
+    def calls(self) -> CollectiveCalls | None:
+        """The collectives, to be matched with other ranks'; None without any."""
+        return as_calls(self._collectives.collectives(self._source.trace))
 
-def _outlasting(trace: Trace) -> tuple[int, int]:
-    """How many pieces of device work run past the start of the next on their stream, and the longest overlap."""
-    device = trace.device.select(np.lexsort((trace.device.start, trace.device.thread)))
-    overlap = np.where(np.diff(device.thread) == 0, device.end[:-1] - device.start[1:], 0)
-    return int((overlap > _MAX_OVERLAP_NS).sum()), int(overlap.max(initial=0))
+    def timelines(self) -> tuple[StepTimeline, ...]:
+        """The events of each step, in order; empty if they were not to be kept."""
+        return () if self._timelines is None else self._timelines.result()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import msgspec
 
@@ -17,8 +19,15 @@ _KEYS = rb"ph|cat|name|args|pid|tid|ts|tts|dur|id|id2|s|bp|sf"
 BOUNDARY = re.compile(rb'\}\s*(,)\s*\{(?=\s*"(?:%b)"\s*:|\s*"?\w{0,4}"?\s*\Z)' % _KEYS)
 #: Behind the last event.
 ARRAY_END = re.compile(rb'\}\s*(\])\s*(?:,\s*"|\}|$)')
+#: Something that is no event between two of them, or before the first.
+_STRANGE = re.compile(rb'(?:^|(?<=\})\s*,)[^{}\[\]"]{0,64},\s*(?=\{\s*"(?:%b)"\s*:)' % _KEYS)
+#: The end of the array, whatever comes behind it but more events.
+_BRACKET = re.compile(rb"\s*(\])(?!\s*,\s*\{)")
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
 #: How many pieces between boundaries may belong to one event (dictionaries in its arguments look like events).
 MAX_PIECES = 16
+#: How many places are tried at which the array, or what stands before or behind it, may end.
+MAX_ENDS = 16
 #: Repair takes many times the memory of its text.
 MAX_REPAIR_BYTES = 1 << 20
 
@@ -26,6 +35,8 @@ MAX_REPAIR_BYTES = 1 << 20
 _BETWEEN = b" \t\r\n,\0"
 
 INVALID = (msgspec.DecodeError, RecursionError)
+
+_decode_values = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 _BARE_WORD = re.compile(
     rb'("[^"\\]*(?:\\.[^"\\]*)*")|[-+]?\b(?:nan|inf|infinity|n/a|none|undefined)\b', re.IGNORECASE | re.DOTALL
@@ -67,6 +78,7 @@ def salvage(text: bytes, offset: int, last: bool, notes: Notes) -> Salvaged:
     cuts = [match.start(1) for match in BOUNDARY.finditer(text, 0, end)]
     starts = [0, *(cut + 1 for cut in cuts)]
     ends = [*cuts, end]
+    last_phase = text.rfind(b'"ph"')
     events: list[Event] = []
     index = 0
     while index < len(starts):
@@ -78,15 +90,21 @@ def salvage(text: bytes, offset: int, last: bool, notes: Notes) -> Salvaged:
             events.append(event)
             index += pieces
             continue
-        for match in ARRAY_END.finditer(text, start, candidates[-1]):
+        stop = _object_end(text, start, candidates[-1])
+        if stop is not None and (match := _BRACKET.match(text, stop)):
+            event = _decode_piece(text[start:stop], offset + start, notes)
+            if event is not None:
+                return Salvaged([*events, event], match.end(1), at_end=True)
+        for match in islice(ARRAY_END.finditer(text, start, candidates[-1]), MAX_ENDS):
             # A list in the arguments of a broken event ends in the same way, but more events follow.
-            if text.find(b'"ph"', match.end()) >= 0:
+            if match.end() <= last_phase:
                 continue
             event = _decode_piece(text[start : match.start() + 1], offset + start, notes)
             if event is not None:
                 return Salvaged([*events, event], match.end(1), at_end=True)
         if not (pieces or last) and len(candidates) < MAX_PIECES:
             return Salvaged(events, start)
+        events += _events_among(text[start : ends[index]], offset + start, notes)
         _note_dropped(text[start : ends[index]], offset + start, last and index == len(starts) - 1, notes)
         index += 1
     return Salvaged(events, len(text))
@@ -101,6 +119,28 @@ def _is_closed(piece: bytes) -> bool:
     return (
         piece.count(b"{") == piece.count(b"}") and piece.count(b"[") == piece.count(b"]") and piece.count(b'"') % 2 == 0
     )
+
+
+def _object_end(text: bytes, start: int, end: int) -> int | None:
+    """Place behind the object that begins first, if it ends."""
+    depth = 0
+    for token in _TOKEN.finditer(text, start, end):
+        depth += {b"{": 1, b"}": -1}.get(token[0], 0)
+        if depth <= 0 and token[0] == b"}":
+            return token.end() if depth == 0 else None
+    return None
+
+
+def _events_among(piece: bytes, offset: int, notes: Notes) -> list[Event]:
+    """The events of a piece in which something else stands beside them."""
+    try:
+        parts: list[Any] = _decode_values(b"[%b]" % piece)
+    except INVALID:
+        parts = _STRANGE.split(piece)
+    if len(parts) < 2:
+        return []
+    events = (_decode_piece(bytes(part), offset, notes) for part in parts)
+    return [event for event in events if event is not None]
 
 
 def _decode_piece(piece: bytes, offset: int, notes: Notes) -> Event | None:

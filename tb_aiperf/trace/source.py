@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -28,6 +29,8 @@ def read_blocks(path: str | os.PathLike[str], notes: Notes) -> Iterator[bytes]:
     Raises `TraceError` for a file that cannot be opened, is empty or inflates beyond reason.
     """
     try:
+        if stat.S_ISFIFO(Path(path).stat().st_mode):
+            raise TraceError(path, "is a pipe, not a file", "opening it", "Write the trace to a file first.")
         with Path(path).open("rb") as file:
             head = file.read(len(GZIP_MAGIC))
             if not head:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tb_aiperf.trace.kinds import STEP_MARK, name_mask
 from tb_aiperf.trace.launches import Launches
-from tb_aiperf.trace.table import BoolArray, IntArray, Trace
+from tb_aiperf.trace.table import BoolArray, IntArray, SmallArray, Spans, Trace
+
+if TYPE_CHECKING:
+    from tb_aiperf.trace.segments import Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +37,99 @@ class Steps:
     def __len__(self) -> int:
         return len(self.number)
 
+    def within(self, segment: Segment) -> tuple[slice, IntArray, IntArray]:
+        """The steps that overlap a segment's window, and start and end of the part of each that lies inside it."""
+        first = int(np.searchsorted(self.end, segment.low, side="left"))
+        stop = int(np.searchsorted(self.start, segment.high, side="right"))
+        inside = slice(first, max(first, stop))
+        return inside, segment.clip(self.start[inside]), segment.clip(self.end[inside])
+
+
+class Marks:
+    """The profiler's step marks, one per number: of several with a number, the longest, which is the outermost.
+
+    number, start, end  [k] in time order. repeated: how many others were left out
+    """
+
+    def __init__(self) -> None:
+        self.number = self.start = self.end = np.zeros(0, np.int64)
+        self.repeated = 0
+
+    def add(self, names: Sequence[str], *tables: Spans) -> None:
+        """Take the marks among more host ranges."""
+        is_mark = name_mask(names, STEP_MARK)
+        found = [table.select(is_mark[table.name]) for table in tables]
+        number = np.concatenate([self.number, *(_numbers(names, table.name) for table in found)])
+        start = np.concatenate([self.start, *(table.start for table in found)])
+        end = np.concatenate([self.end, *(table.end for table in found)])
+        # The longest of a number first: a mark that is repeated inside itself is one step.
+        order = np.lexsort((start, start - end, number))
+        first = np.append(np.ones(min(1, len(order)), np.bool_), np.diff(number[order]) != 0)
+        kept = order[first]
+        kept = kept[np.argsort(start[kept], kind="stable")]
+        self.repeated += len(order) - len(kept)
+        self.number, self.start, self.end = number[kept], start[kept], end[kept]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def steps(self, last_end: IntArray, low: int, high: int) -> Steps:
+        """Steps of a trace with these marks; that they are `partial` is not known yet.
+
+        last_end: [k] end of the last device work launched inside each mark. low, high: the extent of the trace.
+        """
+        if not len(self):
+            return Steps(np.zeros(1, np.int64), np.array([low]), np.array([high]), np.ones(1, np.bool_), marked=False)
+        drained = np.maximum(self.end, last_end)
+        # What the step before has under way is its own; the next step starts when that is done.
+        after = np.maximum.accumulate(drained)
+        begun = np.maximum(self.start, np.append(self.start[:1], after[:-1]))
+        closed = np.maximum(drained, begun)
+        warnings = (f"{self.repeated} repeated step marks were left out",) if self.repeated else ()
+        return Steps(self.number, begun, closed, np.zeros(len(self), np.bool_), marked=True, warnings=warnings)
+
+
+class PartialSteps:
+    """Finds out whether the trace misses some of the first or the last step, segment by segment.
+
+    Both happen at the edges of a recording: work launched before it has no launch in it, and work that runs behind its
+    end has a launch and no kernel.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._first = self._last = False
+
+    def add(self, segment: Segment) -> None:
+        """Look at the launches of a segment."""
+        self.add_launches(segment.launches)
+
+    def add_launches(self, launches: Launches) -> None:
+        """Look for foreign work in the first step and for launches in the last whose work is lost."""
+        if not self._steps.marked:
+            return
+        start, end = self._steps.start, self._steps.end
+        device, begun = launches.device, launches.runtime.start
+        self._first |= bool((~launches.known & (device.end > start[0]) & (device.start < end[0])).any())
+        self._last |= bool((launches.missing & (begun >= start[-1]) & (begun < end[-1])).any())
+
+    def steps(self) -> Steps:
+        """The steps, `partial` known."""
+        if not self._steps.marked:
+            return self._steps
+        partial = np.zeros(len(self._steps), np.bool_)
+        partial[0] |= self._first
+        partial[-1] |= self._last
+        return replace(self._steps, partial=partial)
+
 
 def find_steps(trace: Trace, launches: Launches) -> Steps:
     """The steps of `trace`: one per number of a host mark, or one over everything if there is none."""
-    low, high = extent(trace)
-    number, start, end, repeated = _marks(trace)
-    if not len(number):
-        return Steps(np.zeros(1, np.int64), np.array([low]), np.array([high]), np.ones(1, np.bool_), marked=False)
-    warnings = (f"{repeated} repeated step marks were left out",) if repeated else ()
-    drained = np.maximum(end, launches.last_end(start, end))
-    # What the step before has under way is its own; the next step starts when that is done.
-    after = np.maximum.accumulate(drained)
-    begun = np.maximum(start, np.concatenate([start[:1], after[:-1]]))
-    closed = np.maximum(drained, begun)
-    return Steps(number, begun, closed, _partial(launches, begun, closed), marked=True, warnings=warnings)
+    marks = Marks()
+    marks.add(trace.names, trace.operators, trace.annotations)
+    partial = PartialSteps(marks.steps(launches.launched().last_end(marks.start, marks.end), *extent(trace)))
+    partial.add_launches(launches)
+    return partial.steps()
 
 
 def extent(trace: Trace) -> tuple[int, int]:
@@ -57,35 +141,6 @@ def extent(trace: Trace) -> tuple[int, int]:
     return min(int(table.start.min()) for table in tables), max(int(table.end.max()) for table in tables)
 
 
-def _marks(trace: Trace) -> tuple[IntArray, IntArray, IntArray, int]:
-    """Numbers, starts and ends of host marks in time order, and how many were left out for a number that is there."""
-    is_mark = name_mask(trace.names, STEP_MARK)
-    found = [table.select(is_mark[table.name]) for table in (trace.operators, trace.annotations)]
-    number = np.concatenate([_numbers(trace.names, table.name) for table in found])
-    start = np.concatenate([table.start for table in found])
-    end = np.concatenate([table.end for table in found])
-    # The longest of a number first: a mark that is repeated inside itself is one step.
-    order = np.lexsort((start, start - end, number))
-    first = np.concatenate([np.ones(min(1, len(order)), np.bool_), np.diff(number[order]) != 0])
-    kept = order[first]
-    kept = kept[np.argsort(start[kept], kind="stable")]
-    return number[kept], start[kept], end[kept], len(order) - len(kept)
-
-
-def _numbers(names: tuple[str, ...], name: np.ndarray[tuple[int], np.dtype[np.int32]]) -> IntArray:
+def _numbers(names: Sequence[str], name: SmallArray) -> IntArray:
     matches = (STEP_MARK.match(names[index]) for index in name.tolist())
     return np.array([int(match[1]) for match in matches if match], np.int64)
-
-
-def _partial(launches: Launches, start: IntArray, end: IntArray) -> BoolArray:
-    """[k] whether the first step holds device work from before the trace, or the last has launched work that is lost.
-
-    Both happen at the edges of a recording: work launched before it has no launch in it, and work that runs behind its
-    end has a launch and no kernel.
-    """
-    partial = np.zeros(len(start), np.bool_)
-    foreign = ~launches.known & (launches.device.end > start[0]) & (launches.device.start < end[0])
-    unfinished = launches.missing & (launches.runtime.start >= start[-1]) & (launches.runtime.start < end[-1])
-    partial[0] |= foreign.any()
-    partial[-1] |= unfinished.any()
-    return partial

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -26,7 +27,12 @@ class Table:
         return len(getattr(self, fields(self)[0].name))
 
     def select(self: Self, rows: Any) -> Self:
-        """The rows that a numpy index picks."""
+        """The rows that a numpy index picks; the table itself if it picks all in order."""
+        if isinstance(rows, np.ndarray):
+            if rows.dtype == np.bool_:
+                rows = np.flatnonzero(rows)
+            if len(rows) == len(self) and np.array_equal(rows, np.arange(len(rows))):
+                return self
         return type(self)(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
@@ -119,6 +125,20 @@ class MemoryEvents(Table):
     device: IntArray
     allocated: IntArray
     reserved: IntArray
+
+
+class Names(tuple[str, ...]):
+    """Distinct names, of which there may be a million.
+
+    masks: what has been found out about all of them, by question.
+    """
+
+    masks: dict[Any, BoolArray]
+
+    def __new__(cls, names: Iterable[str]) -> Names:  # noqa: D102
+        self = super().__new__(cls, names)
+        self.masks = {}
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
 
+from tb_aiperf.trace.columns import Columns
 from tb_aiperf.trace.errors import TraceError
 from tb_aiperf.trace.events import Event, decode_events
 from tb_aiperf.trace.notes import Notes
-from tb_aiperf.trace.salvage import ARRAY_END, BOUNDARY, INVALID, repair, salvage
+from tb_aiperf.trace.salvage import ARRAY_END, BOUNDARY, INVALID, MAX_ENDS, repair, salvage
 from tb_aiperf.trace.source import read_blocks
 
 #: Decoded at once. Larger ones are not faster.
 WINDOW_BYTES = 1 << 20
 #: The longest event, and the longest text before and behind the events.
 MAX_EVENT_BYTES = 64 << 20
-#: The part of a block that is searched for its last boundary first.
-_LAST_BYTES = 64 << 10
+#: The ends of a block that are searched for its last boundary first.
+_LAST_BYTES = (4 << 10, 64 << 10)
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
+_FILLED_EVENTS_KEY = re.compile(rb'("traceEvents"\s*:\s*\[)\s*\{')
 _SPACE = b" \t\r\n"
+#: What file systems and editors leave at the end of a file.
+_PADDING = _SPACE + b"\0\x1a"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -40,7 +45,7 @@ _decode_metadata = msgspec.json.Decoder(_Metadata).decode
 class EventFile:
     """The events and the metadata (of `_Metadata`) of a trace file.
 
-    metadata is complete after `windows` has been read to its end. Iterating raises `TraceError`.
+    metadata is complete after `windows` or `read_into` has come to its end. Iterating raises `TraceError`.
     """
 
     def __init__(self, path: str | os.PathLike[str], notes: Notes) -> None:
@@ -54,17 +59,34 @@ class EventFile:
 
     def windows(self) -> Iterator[list[Event]]:
         """Lists of events in file order."""
+        return self._windows(lambda text: False)
+
+    def read_into(self, columns: Columns) -> Iterator[int]:
+        """Add the events to columns, a window each time; yields how many rows each has added.
+
+        Rows may be taken out of the columns meanwhile.
+        """
+        windows = self._windows(columns.scan)
+        while True:
+            before = len(columns)
+            events = next(windows, None)
+            if events is None:
+                return
+            columns.add(events)
+            yield len(columns) - before
+
+    def _windows(self, scan: Callable[[bytes], bool]) -> Iterator[list[Event]]:
+        """Lists of the events of windows, empty where `scan` has taken them from the text."""
         is_object = self._read_header()
         ended = False
         while not ended:
             text, last = self._next_window()
-            events, ended = self._last_events(text) if last else self._events(text)
+            events, ended = self._last_events(text, scan) if last else self._events(text, scan)
             yield events
             if last and not ended:
                 self.notes.add("the file ends before its list of events does", self._offset)
                 return
-        if is_object:
-            self._read_trailer()
+        self._read_trailer(is_object)
 
     def _next_window(self) -> tuple[bytes, bool]:
         """Text up to and without the last comma between events, and False; or all the rest, and True."""
@@ -81,10 +103,10 @@ class EventFile:
         self._rest = b""
         return b"".join(parts), True
 
-    def _events(self, text: bytes) -> tuple[list[Event], bool]:
+    def _events(self, text: bytes, scan: Callable[[bytes], bool]) -> tuple[list[Event], bool]:
         """Events of a window that is not the last, and whether the list of events ends in it after all."""
         try:
-            events = decode_events(text)
+            events = [] if scan(text) else decode_events(text)
         except INVALID:
             result = salvage(text, self._offset, False, self.notes)
             self._offset += result.consumed
@@ -96,12 +118,12 @@ class EventFile:
         self._offset += len(text) + 1
         return events, False
 
-    def _last_events(self, text: bytes) -> tuple[list[Event], bool]:
+    def _last_events(self, text: bytes, scan: Callable[[bytes], bool]) -> tuple[list[Event], bool]:
         """Events of the last window, and whether the list of events ends in it, as it does in a whole file."""
         end = _array_end(text)
         if end is not None:
             try:
-                events = decode_events(text[:end])
+                events = [] if scan(text[:end]) else decode_events(text[:end])
             except INVALID:
                 pass
             else:
@@ -124,23 +146,33 @@ class EventFile:
                 return False
             if start and start[:1] != b"{":
                 break
-            matches = list(_EVENTS_KEY.finditer(self._rest))
-            for match in matches:
-                if self._take_metadata(self._rest[: match.end()].removeprefix(_BYTE_ORDER_MARK) + b"]}"):
+            matches = list(islice(_EVENTS_KEY.finditer(self._rest), MAX_ENDS))
+            # Repair takes long, so it is tried in two places only.
+            attempts = [(self._take_metadata, match) for match in matches]
+            attempts += [(self._repair_metadata, match) for match in dict.fromkeys(matches[:1] + matches[-1:])]
+            for take, match in attempts:
+                if take(self._rest[: match.end()].removeprefix(_BYTE_ORDER_MARK) + b"]}"):
                     self._use(match.end())
                     return True
             if matches:
                 self.notes.add("the text before the events is not valid JSON and was left out", self._offset)
-                self._use(matches[0].end())
+                filled = _FILLED_EVENTS_KEY.search(self._rest)
+                self._use(filled.end(1) if filled else matches[0].end())
                 return True
         raise self._error("has no list of traceEvents", "Pass the .json or .json.gz file that torch.profiler exported.")
 
-    def _read_trailer(self) -> None:
-        while self._grow():
-            pass
-        rest = self._rest.strip(_SPACE)
-        if rest.startswith(b",") and not self._take_metadata(b"{" + rest[1:]):
-            self.notes.add("the text behind the events is not valid JSON and was left out", self._offset)
+    def _read_trailer(self, is_object: bool) -> None:
+        more = self._grow()
+        if is_object and self._rest.lstrip(_SPACE).startswith(b","):
+            while more:
+                more = self._grow()
+            tail = b"{" + self._rest.strip(_SPACE)[1:]
+            if not (self._take_metadata(tail) or self._repair_metadata(tail)):
+                self.notes.add("the text behind the events is not valid JSON and was left out", self._offset)
+            return
+        rest = self._rest.strip(_PADDING)
+        if rest.removeprefix(b"}" if is_object else b"").strip(_PADDING):
+            self.notes.add("what stands behind the end of the trace was left out", self._offset)
 
     def _grow(self) -> bool:
         """At least double the rest; False if the file ends before."""
@@ -165,18 +197,20 @@ class EventFile:
 
     def _take_metadata(self, text: bytes) -> bool:
         """Keep what `text`, an object without its events, tells; False if it is no JSON."""
-        for candidate in (text, repair(text)):
-            try:
-                known = _decode_metadata(candidate)
-                # Decoding has skipped the values unread, so they may hold what it would not take.
-                values = {name: bytes(getattr(known, name)) for name in known.__struct_fields__}
-                self.metadata |= {name: msgspec.json.decode(value) for name, value in values.items() if value}
-            except INVALID:
-                continue
-            if candidate is not text:
-                self.notes.add("invalid JSON outside the events was repaired", self._offset)
-            return True
-        return False
+        try:
+            known = _decode_metadata(text)
+            # Decoding has skipped the values unread, so they may hold what it would not take.
+            values = {name: bytes(getattr(known, name)) for name in known.__struct_fields__}
+            self.metadata |= {name: msgspec.json.decode(value) for name, value in values.items() if value}
+        except INVALID:
+            return False
+        return True
+
+    def _repair_metadata(self, text: bytes) -> bool:
+        if not self._take_metadata(repair(text)):
+            return False
+        self.notes.add("invalid JSON outside the events was repaired", self._offset)
+        return True
 
     def _error(self, problem: str, remedy: str) -> TraceError:
         return TraceError(self.path, problem, f"byte {self._offset}", remedy)
@@ -184,7 +218,7 @@ class EventFile:
 
 def _last_boundary(text: bytes) -> int | None:
     """Place of the comma between the last whole event and the rest."""
-    for start in (max(0, len(text) - _LAST_BYTES), 0):
+    for start in (*(len(text) - size for size in _LAST_BYTES if size < len(text)), 0):
         last = None
         for match in BOUNDARY.finditer(text, start):
             last = match.start(1)
@@ -201,7 +235,7 @@ def _array_end(text: bytes) -> int | None:
     if text.lstrip(_SPACE)[:1] == b"]":
         return len(text) - len(text.lstrip(_SPACE))
     # Lists of objects among the arguments of events end in the same way, so the search begins in the last event.
-    for match in ARRAY_END.finditer(text, max(0, text.rfind(b'"ph"'))):
+    for match in islice(ARRAY_END.finditer(text, max(0, text.rfind(b'"ph"'))), MAX_ENDS):
         rest = text[match.end(1) :].strip(_SPACE)
         if rest == b"}" or (rest.startswith(b",") and _is_json(b"{" + rest[1:])):
             return match.start(1)

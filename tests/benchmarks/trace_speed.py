@@ -1,8 +1,10 @@
-"""Speed and memory of reading a trace: ``python -m tests.benchmarks.trace_speed [MEGABYTES | TRACE_FILE]``.
+"""Speed and memory of reading traces: ``python -m tests.benchmarks.trace_speed [--shuffled] [MEGABYTES | FILE]...``.
 
 Without a file, one is synthesised in the form in which torch.profiler writes traces: a training step of operators two
-deep with shapes, their launches, kernels and flows, Python frames and memory events. The file is analysed in a fresh
-process, whose peak resident memory includes the interpreter and numpy.
+deep with shapes, their launches, kernels and flows, Python frames and memory events; with ``--shuffled`` also one whose
+events are in no order of time. Each file is analysed in a fresh process, whose peak resident memory includes the
+interpreter and numpy. Sizes that show how memory is bounded: 200, 1500, 3000 (the folder for temporary files must have
+room for the file and about half as much).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from math import gcd
 from pathlib import Path
 from typing import TextIO
 
@@ -81,24 +84,32 @@ _CALL_US = 100.0
 _START_US = 4203669604595.407
 
 
-def synthesise(file: TextIO, size: int) -> int:
-    """Write a trace of about `size` bytes; returns the number of its events."""
+def synthesise(file: TextIO, size: int, *, shuffled: bool = False) -> int:
+    """Write a trace of about `size` bytes; returns the number of its events.
+
+    shuffled: calls and marks in an order that has nothing to do with their time.
+    """
     file.write('{\n  "schemaVersion": 1,\n  "deviceProperties": [{"id": 0, "name": "A100"}],\n  "traceEvents": [\n')
-    call, step = 0, 0
-    while file.tell() < size:
-        start = _START_US + call * _CALL_US
-        file.write(_MARK % (step, start, _CALLS_PER_STEP * _CALL_US))
-        step += 1
-        for _ in range(_CALLS_PER_STEP):
-            start = _START_US + call * _CALL_US
-            moments = dict(zip("abcde", (start + offset for offset in (0, 2, 10, 30, 55)), strict=True))
-            call += 1
-            file.write(_EVENTS % {**moments, "id": call, "width": 64 << call % 5, "bytes": call % 64 << 16})
+    count = max(1, size // len(_call(0)))
+    # A step far from 1 that shares no factor with the count reaches every place once.
+    stride = next(step for step in range(count // 3 + 1, count + 2) if gcd(step, count) == 1) if shuffled else 1
+    for number in range(count):
+        call = number * stride % count
+        if call % _CALLS_PER_STEP == 0:
+            file.write(_MARK % (call // _CALLS_PER_STEP, _START_US + call * _CALL_US, _CALLS_PER_STEP * _CALL_US))
+        file.write(_call(call))
     file.write(
         '  {"name": "process_name", "ph": "M", "ts": 0, "pid": 77, "tid": 0, "args": {"name": "python"}}\n  ],\n'
     )
     file.write('  "displayTimeUnit": "ms", "baseTimeNanoseconds": 1751410836000000000\n}\n')
-    return 8 * call + step + 1
+    return 8 * count + -(-count // _CALLS_PER_STEP) + 1
+
+
+def _call(number: int) -> str:
+    """The events of one call of a module."""
+    start = _START_US + number * _CALL_US
+    moments = dict(zip("abcde", (start + offset for offset in (0, 2, 10, 30, 55)), strict=True))
+    return _EVENTS % {**moments, "id": number + 1, "width": 64 << number % 5, "bytes": number % 64 << 16}
 
 
 def measure(path: str) -> dict[str, float]:
@@ -111,36 +122,51 @@ def measure(path: str) -> dict[str, float]:
     return {"seconds": seconds, "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
 
 
-def report(path: Path, json_bytes: int, events: int | None) -> None:
+def report(path: Path, json_bytes: int, **about: object) -> None:
     """Analyse a file in a fresh process and print the figures as one line of JSON."""
     command = [sys.executable, "-m", __spec__.name if __spec__ else __name__, "--measure", str(path)]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     megabytes = json_bytes / 1e6
     figures = {
         "json_megabytes": round(megabytes, 1),
-        "events": events,
+        **about,
         "seconds": round(found["seconds"], 2),
         "megabytes_per_second": round(megabytes / found["seconds"]),
         "peak_rss_megabytes": round(found["peak_rss_bytes"] / 1e6),
         "peak_rss_per_json_byte": round(found["peak_rss_bytes"] / json_bytes, 2),
     }
-    print(json.dumps(figures))
+    print(json.dumps(figures), flush=True)
+
+
+def report_synthetic(megabytes: int, *, shuffled: bool) -> None:
+    """Make a file and report on it."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "trace.json"
+        with path.open("w") as file:
+            events = synthesise(file, megabytes * 1_000_000, shuffled=shuffled)
+        report(path, path.stat().st_size, events=events, shuffled=shuffled)
+
+
+def report_file(path: Path) -> None:
+    """Report on a given file."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        size = sum(len(block) for block in iter(lambda: file.read(1 << 20), b""))
+    report(path, size)
 
 
 def main(arguments: list[str]) -> None:
-    """Measure a given file, or one that is made for it."""
+    """Measure given files, or some that are made for it."""
     if arguments[:1] == ["--measure"]:
         print(json.dumps(measure(arguments[1])))
-    elif arguments and not arguments[0].isdigit():
-        path = Path(arguments[0])
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            report(path, sum(len(block) for block in iter(lambda: file.read(1 << 20), b"")), None)
-    else:
-        with tempfile.TemporaryDirectory() as directory:
-            path = Path(directory) / "trace.json"
-            with path.open("w") as file:
-                events = synthesise(file, int(arguments[0] if arguments else 200) * 1_000_000)
-            report(path, path.stat().st_size, events)
+        return
+    shuffled = "--shuffled" in arguments
+    for argument in [argument for argument in arguments if argument != "--shuffled"] or ["200"]:
+        if not argument.isdigit():
+            report_file(Path(argument))
+            continue
+        report_synthetic(int(argument), shuffled=False)
+        if shuffled:
+            report_synthetic(int(argument), shuffled=True)
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ def test_the_loader_takes_half_of_the_owlv2_step() -> None:
     (step,) = profile.steps
     assert step.categories_us.data_loading == pytest.approx(619_045, abs=1)
     assert step.duration_us == pytest.approx(1_211_182, abs=1)
-    (finding,) = profile.findings
+    finding = profile.findings[0]
     assert finding.cause == "data_loading"
     assert finding.share == pytest.approx(0.511, abs=0.001)
     assert finding.speedup.expected == pytest.approx(1 / (1 - finding.share))

@@ -3,11 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_aiperf.trace.launches import find_launches
-from tb_aiperf.trace.memory import CURVE_POINTS, DeviceMemory, find_memory
+from tb_aiperf.trace.memory import CURVE_POINTS, DeviceMemory, _Curve, find_memory
 from tb_aiperf.trace.operators import find_operators
 from tb_aiperf.trace.table import Trace
 from tests.unit.trace.events import Event, read, span
@@ -66,14 +67,18 @@ def test_devices_apart_and_none_without_events(tmp_path: Path) -> None:
     assert find(read(tmp_path, [span("aten::mm", 0, 50)])) == []
 
 
-@given(st.lists(st.integers(1, 1000), min_size=1, max_size=40))
-def test_thinning_keeps_the_peak(sizes: list[int]) -> None:
-    import numpy as np
-
-    from tb_aiperf.trace.memory import _curve
-
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=40), st.integers(1, 60))
+def test_thinning_keeps_the_peak_however_the_events_come(sizes: list[int], batch: int) -> None:
     values = np.array(sizes * 60, np.int64)
-    kept = _curve(values)
-    assert len(kept) <= CURVE_POINTS
-    assert values[kept].max() == values.max()
-    assert (np.diff(kept) > 0).all()
+    place = np.arange(len(values))
+    whole, parts = _Curve(len(values)), _Curve(len(values))
+    whole.add(values, place)
+    for start in range(0, len(values), len(values) // batch or 1):
+        part = slice(start, start + (len(values) // batch or 1))
+        parts.add(values[part], place[part])
+    highest, rows = whole.points()
+    assert (values[rows] == highest).all()
+    assert len(rows) == min(len(values), CURVE_POINTS)
+    assert highest.max() == values.max()
+    assert (np.diff(rows) > 0).all()
+    assert np.array_equal(parts.points(), whole.points())
