@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tb_aiperf.records import SEGMENTS, describe_stages
+from tb_aiperf.records import FINDING_CAUSES, SEGMENTS, describe_stages
 
 _BAR_CELLS = 20
 #: What stands for a character of ours where the terminal's encoding lacks it.
@@ -46,14 +46,39 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def print_overviews(overviews: list[dict[str, Any]], logdir: str, console: Console | None = None) -> None:
+def print_runs(runs: list[dict[str, Any]], logdir: str, console: Console | None = None) -> None:
     """Print one block per run. A run that is `logdir` itself is called by the folder's name."""
     console = Console(highlight=False) if console is None else console
-    for place, overview in enumerate(overviews):
+    for place, run in enumerate(runs):
         if place:
             console.print()
-        name = overview["run"] if overview["run"] != "." else os.path.basename(os.path.abspath(logdir))
-        _print_overview(overview, name, console)
+        name = run["run"] if run["run"] != "." else os.path.basename(os.path.abspath(logdir))
+        if run["overview"] is not None:
+            _print_overview(run["overview"], name, console)
+        else:
+            ranks = f" · rank {run['rank']} of {run['world_size']}" if run["world_size"] > 1 else ""
+            console.print(f"[bold]{shown(name)}[/bold] · no recorded steps{ranks}")
+        several = len({window["attempt"] for window in run["profiles"]}) > 1
+        for window in run["profiles"]:
+            of = f" of {shown(window['attempt'])}" if several else ""
+            console.print(f"Profile {window['window']}{of}: {_described(window['profile'])}")
+        for damage in run["damage"]:
+            console.print(f"[red]Damaged:[/red] {shown(damage)}")
+
+
+def _described(profile: dict[str, Any]) -> str:
+    """A window in one line: steps, device, top finding."""
+    numbers = [step["step"] for step in profile["steps"] if step["step"] is not None]
+    if len(numbers) > 1:
+        words = [f"steps {min(numbers)} to {max(numbers)}"]
+    else:
+        words = [f"step {numbers[0]}" if numbers else "no step marks"]
+    words.append(shown(profile["device"]))
+    titles = {cause.key: cause.title for cause in FINDING_CAUSES}
+    for finding in profile["findings"][:1]:
+        cause = titles.get(finding["cause"], finding["cause"])
+        words.append(f"{shown(cause)} takes {100 * finding['share']:.0f} % of the step time")
+    return " · ".join(words)
 
 
 def _print_overview(overview: dict[str, Any], name: str, console: Console) -> None:

@@ -34,6 +34,13 @@ class Parameters:
             raise BadRequestError(f"parameter {name!r} is missing; api/v1/runs lists the runs")
         return value
 
+    def required_whole(self, name: str) -> int:
+        """A whole number that must be there. Raises BadRequestError."""
+        value = self.whole(name)
+        if value is None:
+            raise BadRequestError(f"parameter {name!r} is missing; it must be a whole number")
+        return value
+
     def whole(self, name: str) -> int | None:
         """A whole number, or None where it is absent or empty. Raises BadRequestError."""
         value = self.text(name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import logging
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import msgspec
+from isal import igzip
 from tensorboard import plugin_util
 from tensorboard.backend.http_util import Respond
 from tensorboard.plugins import base_plugin
@@ -28,6 +28,7 @@ ANSWER_CACHE_BYTES = 32 << 20
 _JSON = "application/json"
 _SELECTION = ("run", "loop", "attempt")
 _WINDOW = (*_SELECTION, "from", "to")
+_PROFILE = ("run", "attempt", "window")
 
 Handler = Callable[[wrappers.Request], wrappers.Response]
 
@@ -64,6 +65,8 @@ class AiPerfPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/api/v1/overview": _guarded(self._overview),
             "/api/v1/steps": _guarded(self._steps),
             "/api/v1/steps.csv": _guarded(self._steps_csv),
+            "/api/v1/profile": _guarded(self._profile),
+            "/api/v1/timeline": _guarded(self._timeline),
         }
         for route, file in self._static.items():
             apps[route] = _guarded(_static_handler(file))
@@ -120,26 +123,49 @@ class AiPerfPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         pieces: Iterator[bytes] = (piece.encode() for piece in text)
         return wrappers.Response(pieces, headers=headers, content_type="text/csv; charset=utf-8")
 
+    def _profile(self, request: wrappers.Request) -> wrappers.Response:
+        return self._answer(
+            request,
+            _PROFILE,
+            lambda reader, given: reports.profile(
+                reader, given.required("run"), given.text("attempt"), given.whole("window")
+            ),
+            reports.profile_identity,
+        )
+
+    def _timeline(self, request: wrappers.Request) -> wrappers.Response:
+        return self._answer(
+            request,
+            (*_PROFILE, "index"),
+            lambda reader, given: reports.timeline(
+                reader,
+                given.required("run"),
+                given.required("attempt"),
+                given.required_whole("window"),
+                given.required_whole("index"),
+            ),
+            reports.profile_identity,
+        )
+
     def _answer(
         self,
         request: wrappers.Request,
         allowed: Collection[str],
         answer: Callable[[RunReader, Parameters], dict[str, Any]],
+        identity: Callable[[RunReader, str], object] = reports.run_identity,
     ) -> wrappers.Response:
-        """Answer from the cache while the run has not changed since."""
+        """Answer from the cache while what the answer rests on has not changed since."""
         given = Parameters(request.args, allowed)
         reader = self._reader(request)
-        index = reader.index(given.required("run"))
+        state = identity(reader, given.required("run"))
         key = (plugin_util.experiment_id(request.environ), request.path, *sorted(request.args.items()))
-        body: bytes = self._answers.get(
-            key, None if index is None else index.identity, lambda _: _compress(answer(reader, given)), len
-        )
+        body: bytes = self._answers.get(key, state, lambda _: _compress(answer(reader, given)), len)
         return _respond_json(request, body)
 
 
 def _compress(value: Any) -> bytes:
-    """JSON, gzipped: NaN and infinity become null."""
-    return gzip.compress(msgspec.json.encode(value), compresslevel=3, mtime=0)
+    """JSON, gzipped: NaN and infinity become null. isal packs a timeline of 3 MB in 10 ms, zlib in 100."""
+    return igzip.compress(msgspec.json.encode(value), compresslevel=2, mtime=0)
 
 
 def _respond_json(request: wrappers.Request, body: bytes) -> wrappers.Response:

@@ -4,22 +4,27 @@ Every number is explained in `definitions`; `docs/http_api.md` describes the ans
 was not measured is None, and no answer holds NaN or infinity.
 """
 
+from tb_aiperf.reports.profiles import profile, profile_identity, timeline
 from tb_aiperf.reports.run_list import runs, skipped
 from tb_aiperf.reports.run_overview import overview
-from tb_aiperf.reports.run_summary import overviews, report, summary
-from tb_aiperf.reports.selection import BadRequestError, NotFoundError
+from tb_aiperf.reports.run_summary import at_a_glance, report, summary
+from tb_aiperf.reports.selection import BadRequestError, NotFoundError, run_identity
 from tb_aiperf.reports.step_rows import steps_csv
 from tb_aiperf.reports.step_window import steps
 
 __all__ = [
     "BadRequestError",
     "NotFoundError",
+    "at_a_glance",
     "overview",
-    "overviews",
+    "profile",
+    "profile_identity",
     "report",
+    "run_identity",
     "runs",
     "skipped",
     "steps",
     "steps_csv",
     "summary",
+    "timeline",
 ]

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from tb_aiperf import __version__
-from tb_aiperf.records import SEGMENTS, STAGE_KEYS, STEP_ROW, StepTable, describe_stages
+from tb_aiperf.records import (
+    CATEGORIES,
+    EVENT_KINDS,
+    IDLE_CAUSES,
+    SEGMENTS,
+    STAGE_KEYS,
+    STEP_ROW,
+    StepTable,
+    describe_stages,
+)
 from tb_aiperf.records.step_table import IntArray
 from tb_aiperf.reports.definitions import DEFINITIONS
-from tb_aiperf.reports.selection import reason_without_steps
+from tb_aiperf.reports.profiles import listed_profiles
+from tb_aiperf.reports.selection import group_of, reason_without_steps
 from tb_aiperf.storage.index import AttemptIndex, RunIndex
 from tb_aiperf.storage.reader import RunReader
 from tb_aiperf.storage.tags import STEPS
@@ -30,7 +38,8 @@ def runs(reader: RunReader) -> dict[str, Any]:
     for index in indexes:
         named.update(dict.fromkeys(index.named_stages))
         loops = [_loop(reader, index, loop, attempts, tails) for loop, attempts in index.loops(STEPS).items()]
-        if not loops:
+        profiles = listed_profiles(index)
+        if not loops and not profiles:
             continue
         newest = index.attempts[-1]
         listed.append(
@@ -40,6 +49,7 @@ def runs(reader: RunReader) -> dict[str, Any]:
                 "rank": newest.rank,
                 "world_size": newest.world_size,
                 "last_update_unix_s": index.last_update_unix_s,
+                "profiles": profiles,
                 "loops": loops,
             }
         )
@@ -47,6 +57,9 @@ def runs(reader: RunReader) -> dict[str, Any]:
         "version": __version__,
         "stages": msgspec.to_builtins(describe_stages([*STAGE_KEYS, *named])),
         "segments": msgspec.to_builtins(list(SEGMENTS)),
+        "categories": msgspec.to_builtins(list(CATEGORIES)),
+        "idle_causes": msgspec.to_builtins(list(IDLE_CAUSES)),
+        "event_kinds": msgspec.to_builtins(list(EVENT_KINDS)),
         "definitions": DEFINITIONS,
         "runs": listed,
         "skipped": skipped(reader),
@@ -54,21 +67,12 @@ def runs(reader: RunReader) -> dict[str, Any]:
 
 
 def skipped(reader: RunReader) -> list[dict[str, str]]:
-    """Runs that hold summaries of ours but no steps, each with its reason. No payload is read."""
+    """Runs that hold summaries of ours but neither steps nor profiles, each with its reason. No payload is read."""
     return [
         {"run": index.run, "reason": reason_without_steps(index, reader.file_problems(index.run))}
         for index in reader.indexes()
-        if not index.loops(STEPS)
+        if not index.loops(STEPS) and not index.windows
     ]
-
-
-def group_of(run: str, rank: int) -> str:
-    """The training to which a run belongs: rank 0 lies in ``<group>``, rank k > 0 in ``<group>/rank_<k>``.
-
-    TensorBoard names a log directory that is a run itself ``.``, or ``name/.``; the group is ``.`` or ``name``.
-    """
-    group = run if rank == 0 else re.sub(rf"(^|/)rank_{rank}$", "", run)
-    return posixpath.normpath(group)
 
 
 def _loop(reader: RunReader, index: RunIndex, loop: str, attempts: list[AttemptIndex], tails: Tails) -> dict[str, Any]:

@@ -9,14 +9,11 @@ import numpy as np
 from tb_aiperf.analysis.resources import sampling_interval_us, summarise
 from tb_aiperf.analysis.statistics import Distribution, distributions
 from tb_aiperf.records import QUANTITIES, SEGMENT_KEYS, STAGE_KEYS, STEP_ROW, Stage, StepTable, describe_stages
+from tb_aiperf.reports.headline import Part, sentence, within_sentence
 from tb_aiperf.reports.selection import Selection, seconds, select, stacking_order
 from tb_aiperf.storage.codec import DamagedChunkError
 from tb_aiperf.storage.reader import RunReader
 from tb_aiperf.storage.tags import ENVIRONMENT
-
-#: The headline goes on to other stages while they take at least this share, and names at most so many.
-HEADLINE_SHARE = 0.1
-HEADLINE_STAGES = 3
 
 
 def overview(reader: RunReader, run: str, loop: str | None = None, attempt: str | None = None) -> dict[str, Any]:
@@ -110,27 +107,17 @@ def headline(wall: Distribution, stages: dict[str, Distribution]) -> str:
     """One sentence: the stages that take most of the step time, each with its share."""
     if not wall.total:
         return "No step has been recorded yet" if not wall.n else "The steps took no measurable time"
-    largest = sorted(stages.items(), key=lambda item: -item[1].total)[:HEADLINE_STAGES]
-    names = {stage.key: _within_sentence(stage) for stage in describe_stages(key for key, _ in largest)}
-    (key, top), *others = largest
-    median = top.percentile(50)
-    if median:
-        typical = f"median {_duration(median)} of {_duration(wall.percentile(50) or 0)}"
-    else:
-        typical = f"mean {_duration(top.mean or 0)} of {_duration(wall.mean or 0)}, none in most steps"
-    parts = [f"{_percent(top, wall)} of the step time is {names[key]} ({typical})"]
-    parts += [
-        f"{_percent(stage, wall)} {names[other]}"
-        for other, stage in others
-        if stage.total >= HEADLINE_SHARE * wall.total
-    ]
-    return ", ".join(parts)
+    names = {stage.key: _within_sentence(stage) for stage in describe_stages(stages)}
+    return sentence(_part("step time", wall), [_part(names[key], stage) for key, stage in stages.items()])
+
+
+def _part(name: str, times: Distribution) -> Part:
+    return Part(name, times.total, times.percentile(50) or 0.0, times.mean or 0.0)
 
 
 def _within_sentence(stage: Stage) -> str:
-    """A standard stage's title without its capital, abbreviations aside; a name that the program gave as it is."""
-    title = stage.title
-    return title if stage.key not in STAGE_KEYS or title[:2].isupper() else title[:1].lower() + title[1:]
+    """A standard stage's title within a sentence; a name that the program gave as it is."""
+    return within_sentence(stage.title) if stage.key in STAGE_KEYS else stage.title
 
 
 def resources(reader: RunReader, selection: Selection) -> dict[str, Any] | None:
@@ -184,20 +171,3 @@ def _segments(segments: StepTable) -> list[dict[str, Any]]:
             }
         )
     return summary
-
-
-def _percent(stage: Distribution, wall: Distribution) -> str:
-    share = 100 * stage.total / wall.total
-    return f"{share:.0f} %" if share >= 1 else "Under 1 %"
-
-
-def _duration(ticks: float) -> str:
-    """Ticks of a microsecond with two to three digits and a fitting unit."""
-    for limit, scale, unit in ((1e3, 1.0, "µs"), (1e6, 1e3, "ms")):
-        if ticks < limit * 0.9995:
-            return f"{_digits(ticks / scale)} {unit}"
-    return f"{_digits(ticks / 1e6)} s"
-
-
-def _digits(value: float) -> str:
-    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"

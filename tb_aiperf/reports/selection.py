@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from dataclasses import dataclass
 
 from tb_aiperf.records import LOOPS, STAGE_KEYS
@@ -38,9 +40,7 @@ def select(reader: RunReader, run: str, loop: str | None = None, attempt: str | 
     """
     if loop is not None and loop not in LOOPS:
         raise BadRequestError(f"loop {loop!r} is not one of {', '.join(LOOPS)}")
-    index = reader.index(run)
-    if index is None:
-        raise NotFoundError(f"run {run!r} holds no summaries of tb_aiperf; api/v1/runs lists the runs that do")
+    index = find_run(reader, run)
     loops = index.loops(STEPS)
     if not loops:
         raise NotFoundError(f"run {run!r} holds no steps: {reason_without_steps(index, reader.file_problems(run))}")
@@ -54,9 +54,43 @@ def select(reader: RunReader, run: str, loop: str | None = None, attempt: str | 
     return Selection(index, chosen, attempt, attempts, reader.load_steps(index, chosen, attempt))
 
 
+def find_run(reader: RunReader, run: str) -> RunIndex:
+    """The index of a run. Raises NotFoundError."""
+    index = reader.index(run)
+    if index is None:
+        raise NotFoundError(f"run {run!r} holds no summaries of tb_aiperf; api/v1/runs lists the runs that do")
+    return index
+
+
+def run_identity(reader: RunReader, run: str) -> object:
+    """Equal for two readers exactly when the answers about the run's steps are."""
+    index = reader.index(run)
+    return None if index is None else index.identity
+
+
+def group_of(run: str, rank: int) -> str:
+    """The training to which a run belongs: rank 0 lies in ``<group>``, rank k > 0 in ``<group>/rank_<k>``.
+
+    TensorBoard names a log directory that is a run itself ``.``, or ``name/.``; the group is ``.`` or ``name``.
+    """
+    group = run if rank == 0 else re.sub(rf"(^|/)rank_{rank}$", "", run)
+    return posixpath.normpath(group)
+
+
+def group_of_run(reader: RunReader, index: RunIndex) -> list[RunIndex]:
+    """The runs of the same training, itself included, by name."""
+
+    def group(of: RunIndex) -> str | None:
+        return group_of(of.run, of.attempts[-1].rank) if of.attempts else None
+
+    return [index] if group(index) is None else [other for other in reader.indexes() if group(other) == group(index)]
+
+
 def reason_without_steps(index: RunIndex, file_problems: list[str]) -> str:
     """Why a run that holds summaries of ours shows no steps."""
     problems = index.problems + file_problems
+    if index.windows:
+        return "it holds profiles only"
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         return problems[0] + more

@@ -5,7 +5,8 @@ as another. The body holds the byte planes of the columns in header order: each 
 differences minus theirs), byte j of all rows together, lowest first, as many planes as the largest value needs. So a
 column that is constant, or counts up evenly, takes no plane at all. Each plane is a deflate block of its own: planes
 differ too much to share a Huffman table (10-15 % smaller). Matches longer than runs do not occur in timing noise, hence
-Z_RLE (twice as fast, not larger). zlib's checksums guard both streams: TensorBoard's data server checks none.
+Z_RLE (twice as fast, not larger) unless the writer says that rows repeat. zlib's checksums guard both streams:
+TensorBoard's data server checks none.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import struct
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -43,11 +44,14 @@ _PREFIX = struct.Struct("<4sBI")
 MAX_ROWS = 1 << 20
 MAX_VALUES = 1 << 25
 MAX_HEADER_BYTES = 1 << 24
+#: Of values that are read as what they must be, so that crafted ones cannot take many times their size in memory.
+MAX_STRUCT_BYTES = 1 << 26
 MAX_DEPTH = 64
 #: What reading stored bytes may raise, crafted ones included.
 UNUSABLE = (ValueError, OverflowError, RecursionError, MemoryError)
 
 Column = npt.NDArray[Any]
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 Payload: TypeAlias = "bytes | memoryview"
 
 
@@ -85,12 +89,15 @@ class _Header(msgspec.Struct, frozen=True):
     meta: dict[str, Any]
 
 
-def encode(columns: Mapping[str, Column], meta: Mapping[str, Any], differences: Collection[str] = ()) -> bytes:
+def encode(
+    columns: Mapping[str, Column], meta: Mapping[str, Any], differences: Collection[str] = (), repeats: bool = False
+) -> bytes:
     """Bytes that `Chunk` and `Columns` turn back into `meta` and `columns`.
 
     columns: name -> [n] integers (exact, any width up to int64) or floats (kept as float32, NaN included).
-    meta: JSON-able. differences: names of integer columns that change evenly, stored as differences.
-    Raises ValueError for unequal lengths, more than `MAX_ROWS` rows or `MAX_VALUES` values.
+    meta: JSON-able. differences: names of integer columns that change evenly, stored as differences. repeats: sequences
+    of rows come again, which is worth looking for. Raises ValueError for unequal lengths, more than `MAX_ROWS` rows or
+    `MAX_VALUES` values, and a header of more than `MAX_HEADER_BYTES`.
     """
     rows = len(next(iter(columns.values()))) if columns else 0
     if not _is_possible(rows, len(columns)) or any(column.shape != (rows,) for column in columns.values()):
@@ -119,7 +126,10 @@ def encode(columns: Mapping[str, Column], meta: Mapping[str, Any], differences: 
     )
     shuffled = excess.astype("<u8", copy=False).view(np.uint8).reshape(len(columns), rows, 8)
     blocks = [shuffled[index, :, plane].tobytes() for index, count in enumerate(planes) for plane in range(count)]
-    return _join(msgspec.json.encode(header), blocks)
+    text = msgspec.json.encode(header)
+    if len(text) > MAX_HEADER_BYTES:
+        raise ValueError(f"the header takes {len(text)} bytes, more than {MAX_HEADER_BYTES}")
+    return _join(text, blocks, zlib.Z_DEFAULT_STRATEGY if repeats else zlib.Z_RLE)
 
 
 class Chunk:
@@ -283,10 +293,26 @@ def decode_object(payload: Payload) -> Any:
     return value
 
 
+def encode_struct(value: msgspec.Struct) -> bytes:
+    """As `encode_object`, to be read by `decode_struct`. Raises ValueError if larger than that takes."""
+    text = msgspec.json.encode(value)
+    if len(text) > MAX_STRUCT_BYTES:
+        raise ValueError(f"the value takes {len(text)} bytes, more than {MAX_STRUCT_BYTES}")
+    return _join(text, [])
+
+
+def decode_struct(payload: Payload, kind: type[Struct]) -> Struct:
+    """The value that `encode_struct` stored, as a struct that holds some of its fields. Raises DamagedChunkError."""
+    try:
+        return msgspec.json.decode(_split(payload, MAX_STRUCT_BYTES)[0], type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DamagedChunkError(f"unreadable value: {error}") from None
+
+
 def is_intact(payload: Payload) -> bool:
     """Whether a payload's own checksums hold; they say nothing of what lies around it."""
     try:
-        _, packed = _split(payload)
+        _, packed = _split(payload, MAX_STRUCT_BYTES)
         if packed:
             _inflate(zlib.decompressobj(), packed, MAX_VALUES * 8)
     except DamagedChunkError:
@@ -305,19 +331,19 @@ def _is_deeper(value: Any, depth: int) -> bool:
     return depth == 0 or any(_is_deeper(item, depth - 1) for item in inner)
 
 
-def _join(header: bytes, blocks: list[bytes]) -> bytes:
+def _join(header: bytes, blocks: list[bytes], strategy: int = zlib.Z_RLE) -> bytes:
     deflate = zlib.compressobj(9, zdict=_DICTIONARY)
     packed = deflate.compress(header) + deflate.flush()
     parts = [_PREFIX.pack(MAGIC, VERSION, len(packed)), packed]
     if blocks:
-        deflate = zlib.compressobj(6, zlib.DEFLATED, 15, 9, zlib.Z_RLE)
+        deflate = zlib.compressobj(6, zlib.DEFLATED, 15, 9, strategy)
         for block in blocks:
             parts += (deflate.compress(block), deflate.flush(zlib.Z_BLOCK))
         parts.append(deflate.flush())
     return b"".join(parts)
 
 
-def _split(payload: Payload) -> tuple[bytes, memoryview]:
+def _split(payload: Payload, most: int = MAX_HEADER_BYTES) -> tuple[bytes, memoryview]:
     """The header, checked by its checksum, and the body as it is stored."""
     view = memoryview(payload)
     if len(view) < _PREFIX.size or view[:4] != MAGIC:
@@ -326,7 +352,7 @@ def _split(payload: Payload) -> tuple[bytes, memoryview]:
     if version != VERSION:
         raise DamagedChunkError(f"stored in format {version}; this version reads format {VERSION}")
     header, body = view[_PREFIX.size : _PREFIX.size + size], view[_PREFIX.size + size :]
-    return _inflate(zlib.decompressobj(zdict=_DICTIONARY), header, MAX_HEADER_BYTES), body
+    return _inflate(zlib.decompressobj(zdict=_DICTIONARY), header, most), body
 
 
 def _inflate(stream: Any, packed: memoryview, most: int) -> bytes:

@@ -51,7 +51,7 @@ class DirectorySource:
             folders = list(_walk(logdir, self.unreadable))
         self._files: dict[str, list[str]] = {}
         for folder, files in sorted(folders):
-            name = _readable(os.path.relpath(folder, logdir))
+            name = readable(os.path.relpath(folder, logdir))
             while name in self._files:
                 name += "_"
             self._files[name] = files
@@ -105,7 +105,7 @@ class DirectorySource:
                             scan.records[record.tag] = _Located(path, record)
                 except OSError as error:
                     found.append(f"unreadable ({error.strerror or error})")
-                scan.problems.extend(f"{_readable(path)}: {problem}" for problem in found)
+                scan.problems.extend(f"{readable(path)}: {problem}" for problem in found)
         return self._scans[run]
 
 
@@ -113,7 +113,7 @@ def _is_remote(path: str) -> bool:
     return "://" in path
 
 
-def _readable(path: str) -> str:
+def readable(path: str) -> str:
     """A path as text that any encoder takes: bytes that are not UTF-8 are escaped."""
     return path if _is_remote(path) else os.fsencode(path).decode("utf-8", "backslashreplace")
 
@@ -141,7 +141,7 @@ def _walk(top: str, problems: list[str]) -> Iterator[tuple[str, list[str]]]:
             seen.add((status.st_dev, status.st_ino))
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            problem = f"{_readable(folder)} cannot be read ({error.strerror or error}); check its permissions"
+            problem = f"{readable(folder)} cannot be read ({error.strerror or error}); check its permissions"
             if folder == top:
                 raise OSError(problem) from None
             problems.append(problem)

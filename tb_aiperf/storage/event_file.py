@@ -1,4 +1,4 @@
-"""Event files: finding this plugin's summaries among all others, cheaply and through damage.
+"""Event files: finding this plugin's summaries among all others, cheaply and through damage, and framing new ones.
 
 A file is a chain of records: u64 length, u32 masked CRC-32C of the length, data, u32 masked CRC of the data. Every
 length is checked, so that a damaged one is noticed and the next record found. Of the data, only our own events are:
@@ -82,6 +82,13 @@ def scan(data: Buffer, problems: list[str]) -> Iterator[Record]:
             continue
         for value in values:
             yield Record(value.tag, value.metadata.plugin_data.content, event.step, event.wall_time, start, size)
+
+
+def frame(content: bytes) -> bytes:
+    """A serialised event as a record of an event file."""
+    return b"".join(
+        (_HEADER.pack(len(content), _length_crc(len(content))), content, _FOOTER.pack(_masked(_crc(content))))
+    )
 
 
 def payload(data: Buffer, record: Record) -> bytes:

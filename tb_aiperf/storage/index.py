@@ -9,7 +9,7 @@ import msgspec
 
 from tb_aiperf.records import LOOPS
 from tb_aiperf.storage.source import Entry
-from tb_aiperf.storage.tags import INDEX_VERSION, ChunkIndex, chunk_tag, parse_tag
+from tb_aiperf.storage.tags import INDEX_VERSION, PROFILE, ChunkIndex, chunk_tag, parse_tag
 
 
 @dataclass
@@ -45,6 +45,15 @@ class AttemptIndex:
     reports: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class WindowIndex:
+    """A window of the profiler. number: within its attempt."""
+
+    attempt: AttemptIndex
+    number: int
+    listed: ChunkIndex
+
+
 @dataclass
 class RunIndex:
     """One run. attempts: oldest first. problems: what in the listing could not be used, one sentence each."""
@@ -72,6 +81,16 @@ class RunIndex:
         """Loop -> its attempts that hold `series`, loops in the order of `LOOPS`."""
         found = {loop: [a for a in self.attempts if a.loop == loop and series in a.series] for loop in LOOPS}
         return {loop: attempts for loop, attempts in found.items() if attempts}
+
+    @property
+    def windows(self) -> list[WindowIndex]:
+        """The windows of the profiler, oldest first."""
+        return [
+            WindowIndex(attempt, number, listed)
+            for attempt in self.attempts
+            if PROFILE in attempt.series
+            for number, listed in sorted(attempt.series[PROFILE].sealed.items())
+        ]
 
 
 def read_index(run: str, listing: Mapping[str, Entry]) -> RunIndex:

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tb_aiperf.records import STEP_ROW, Attempt, ResourceTable, StepTable
+from tb_aiperf.records import (
+    STEP_ROW,
+    Attempt,
+    CollectiveCalls,
+    ProfileWindow,
+    ResourceTable,
+    StepTable,
+    StepTimeline,
+)
 from tb_aiperf.storage.cache import BuildCache
+from tb_aiperf.storage.chunks import join, join_tail, open_sealed
 from tb_aiperf.storage.codec import UNUSABLE, Chunk, DamagedChunkError, Payload, decode_object
-from tb_aiperf.storage.formats import RESOURCE_FORMAT, STEP_FORMAT, Place, SeriesFormat, Table
+from tb_aiperf.storage.formats import RESOURCE_FORMAT, STEP_FORMAT, SeriesFormat, Table
 from tb_aiperf.storage.index import AttemptIndex, RunIndex, SeriesIndex, gaps, read_index, sealed_tags
 from tb_aiperf.storage.merge import surviving_rows
+from tb_aiperf.storage.profiles import decode_calls, decode_timeline, decode_window
 from tb_aiperf.storage.source import SummarySource
-from tb_aiperf.storage.tags import ATTEMPT, parse_tag, report_tag
+from tb_aiperf.storage.tags import ATTEMPT, PROFILE, TIMELINE, chunk_tag, report_tag
 
 #: A million steps of 13 stages decode to 90 MB.
 CACHE_BYTES = 512 << 20
+#: How much larger than its payload a value is in memory, about.
+_GROWTH = 16
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -147,18 +161,42 @@ class RunReader:
         written = attempt.reports.get(kind)
         if written is None:
             return None
-        tag = report_tag(kind, attempt.id)
+        return self._object(run, report_tag(kind, attempt.id), "report", written, decode_object)
 
-        def build(_: Any) -> tuple[Any, int]:
+    def window(self, run: str, attempt: str, number: int) -> ProfileWindow:
+        """A window of the profiler. Raises DamagedChunkError, also where it is missing."""
+        tag = chunk_tag(PROFILE, attempt, number)
+        return self._object(run, tag, "window", None, lambda payload: decode_window(payload, attempt, number))
+
+    def collective_calls(self, run: str, attempt: str, number: int) -> CollectiveCalls | None:
+        """The collectives of a window alone, if it has any. Raises DamagedChunkError, also where it is missing."""
+        tag = chunk_tag(PROFILE, attempt, number)
+        return self._object(run, tag, "calls", None, lambda payload: decode_calls(payload, attempt, number))
+
+    def timeline(self, run: str, attempt: str, number: int) -> StepTimeline:
+        """A timeline that a window refers to. Raises DamagedChunkError, also where it is missing."""
+        tag = chunk_tag(TIMELINE, attempt, number)
+        return self._object(run, tag, "timeline", None, lambda payload: decode_timeline(payload, attempt, number))
+
+    def derived(self, key: Hashable, identity: object, build: Callable[[], Value], size: int) -> Value:
+        """What was made of stored values, kept while `identity` is the same. size: of it in bytes, about."""
+        value: Value = self._cache.get((self._scope, "derived", key), identity, lambda _: build(), lambda _: size)
+        return value
+
+    def _object(self, run: str, tag: str, kind: str, identity: object, decode: Callable[[Payload], Value]) -> Value:
+        """What one summary holds. kind: tells apart several readings of one tag. Raises DamagedChunkError."""
+
+        def build(_: Any) -> tuple[Value, int]:
             payload = self._source.read({run: [tag]}).get(run, {}).get(tag)
             if payload is None:
                 raise DamagedChunkError("listed, but not there", tag=tag, run=run)
             try:
-                return decode_object(payload), len(memoryview(payload))
+                return decode(payload), _GROWTH * len(memoryview(payload))
             except UNUSABLE as error:
                 raise DamagedChunkError.of(error).located(run, tag) from None
 
-        return self._cache.get((self._scope, run, tag), written, build, lambda pair: pair[1])[0]
+        found: tuple[Value, int] = self._cache.get((self._scope, run, tag, kind), identity, build, lambda pair: pair[1])
+        return found[0]
 
     def attempt_record(self, run: str, attempt: AttemptIndex) -> Attempt:
         """The attempt as it was recorded, or without notes where that record is missing, damaged or another's."""
@@ -189,7 +227,7 @@ class RunReader:
             for attempt in index.attempts:
                 for series in _of(attempt, STEP_FORMAT.name):
                     found = {tag: p for tag, p in payloads.get(index.run, {}).items() if tag in series.tail}
-                    table, _ = _join_tail(found, STEP_FORMAT, frozenset(series.sealed), index.run, attempt.id)
+                    table, _ = join_tail(found, STEP_FORMAT, frozenset(series.sealed), index.run, attempt.id)
                     if table is not None:
                         tails[index.run, attempt.id] = table
         return tails
@@ -199,7 +237,7 @@ class RunReader:
         (tag,) = sealed_tags(STEP_FORMAT.name, attempt, [chunk])
         try:
             payload = self._source.read({run: [tag]}).get(run, {}).get(tag)
-            return STEP_FORMAT.join([_open_sealed(STEP_FORMAT, payload, attempt.id, chunk)])
+            return STEP_FORMAT.join([open_sealed(STEP_FORMAT, payload, attempt.id, chunk)])
         except UNUSABLE:
             return None
 
@@ -257,7 +295,7 @@ class RunReader:
         # The tail of the last chunk stands in for it where it is damaged.
         slots = list(index.tail) if damage else index.live_tail
         payloads = self._source.read({run: slots}).get(run, {}) if slots else {}
-        tail, problems = _join_tail(payloads, form, sealed.chunks, run, attempt.id)
+        tail, problems = join_tail(payloads, form, sealed.chunks, run, attempt.id)
         parts = [part for part in (sealed.table, tail) if part is not None]
         table = None if not parts else parts[0] if len(parts) == 1 else form.concatenate(parts)
         return table, [damage[chunk] for chunk in sorted(damage)] + [_Damage(problem) for problem in problems]
@@ -288,10 +326,10 @@ class RunReader:
         damaged: dict[str, DamagedChunkError] = {}
         for tag, number in tags.items():
             try:
-                opened[tag] = _open_sealed(form, payloads.get(tag), attempt.id, number)
+                opened[tag] = open_sealed(form, payloads.get(tag), attempt.id, number)
             except UNUSABLE as error:
                 damaged[tag] = DamagedChunkError.of(error)
-        table, unjoined = _join(form, opened)
+        table, unjoined = join(form, opened)
         damaged.update(unjoined)
         bad.update({tags[tag]: str(error.located(run, tag)) for tag, error in damaged.items()})
         chunks.update(number for tag, number in tags.items() if tag not in damaged)
@@ -300,79 +338,8 @@ class RunReader:
         return _Sealed(joined, frozenset(chunks), bad)
 
 
-def _open_sealed(form: SeriesFormat[Table], payload: Payload | None, attempt: str, number: int) -> Chunk:
-    """A sealed chunk, opened. Raises DamagedChunkError."""
-    if payload is None:
-        raise DamagedChunkError("listed, but not there")
-    place, chunk = form.open(payload)
-    if (place.attempt, place.chunk, place.offset) != (attempt, number, 0):
-        raise DamagedChunkError(f"holds chunk {place.chunk} of attempt {place.attempt!r}")
-    return chunk
-
-
 def _of(attempt: AttemptIndex, series: str) -> list[SeriesIndex]:
     return [attempt.series[series]] if series in attempt.series else []
-
-
-def _join(form: SeriesFormat[Table], opened: Mapping[str, Chunk]) -> tuple[Table | None, dict[str, DamagedChunkError]]:
-    """The rows of chunks by tag, and those that cannot be joined."""
-    try:
-        return form.join(list(opened.values())) if opened else None, {}
-    except UNUSABLE as error:
-        if len(opened) == 1:
-            return None, {tag: DamagedChunkError.of(error) for tag in opened}
-    bad: dict[str, DamagedChunkError] = {}
-    for tag, chunk in opened.items():
-        bad.update(_join(form, {tag: chunk})[1])
-    fine = {tag: chunk for tag, chunk in opened.items() if tag not in bad}
-    table, _ = _join(form, fine) if bad else (None, {})
-    return table, bad or {tag: DamagedChunkError("too large together with the other chunks") for tag in opened}
-
-
-def _join_tail(
-    payloads: Mapping[str, Payload], form: SeriesFormat[Table], sealed: frozenset[int], run: str, attempt: str
-) -> tuple[Table | None, list[str]]:
-    """Rows of tail slots whose chunk is not among `sealed`, as far as they follow each other without a hole."""
-    parts: list[tuple[int, int, str, Chunk]] = []
-    damaged: dict[str, DamagedChunkError] = {}
-    for tag, payload in payloads.items():
-        try:
-            place, chunk = _open_slot(form, tag, payload, attempt)
-        except UNUSABLE as error:
-            damaged[tag] = DamagedChunkError.of(error)
-            continue
-        if place.chunk not in sealed:
-            parts.append((place.chunk, place.offset, tag, chunk))
-    usable: dict[str, Chunk] = {}
-    # Slots of older chunks are written over one by one: holes there are no damage.
-    newest = max((part[0] for part in parts), default=-1)
-    newest = -1 if newest < max(sealed, default=-1) else newest
-    holes: dict[str, DamagedChunkError] = {}
-    number, expected = -1, 0
-    for of_chunk, offset, tag, chunk in sorted(parts, key=lambda part: part[:2]):
-        if of_chunk != number:
-            number, expected = of_chunk, 0
-        if offset == expected:
-            usable[tag] = chunk
-            expected += len(chunk)
-        elif offset > expected and of_chunk == newest and not damaged and not holes:
-            holes[tag] = DamagedChunkError(f"rows {expected} to {offset - 1} before it are missing from the file")
-    damaged.update(holes)
-    table, unjoined = _join(form, usable)
-    damaged.update(unjoined)
-    return table, [str(error.located(run, tag)) for tag, error in damaged.items()]
-
-
-def _open_slot(form: SeriesFormat[Table], tag: str, payload: Payload, attempt: str) -> tuple[Place, Chunk]:
-    """A tail slot, opened. Raises DamagedChunkError."""
-    place, chunk = form.open(payload)
-    named = parse_tag(tag)
-    if named is None or named.slot is None or place.attempt != attempt:
-        raise DamagedChunkError(f"holds rows of attempt {place.attempt!r}")
-    # Slots are filled in order, each with a row at least.
-    if place.offset < named.slot or (place.offset == 0) != (named.slot == 0):
-        raise DamagedChunkError(f"holds rows from {place.offset} on, as another slot does")
-    return place, chunk
 
 
 def _describe(attempt: Attempt, table: StepTable) -> AttemptRows:

@@ -3,6 +3,7 @@
 ==============================================  ==========================================================
 ``tb_aiperf/<series>/<attempt>/<chunk:06d>``    sealed chunk: written once
 ``tb_aiperf/<series>/<attempt>/tail/<slot>``    rows not sealed yet; a slot is written again for later chunks
+``tb_aiperf/profile/<attempt>/<window:06d>``    window of torch.profiler; ``timeline``: of one step of a window
 ``tb_aiperf/<kind>/<attempt>``                  report: JSON; the last one counts
 ==============================================  ==========================================================
 """
@@ -18,6 +19,8 @@ STEPS = "steps"
 RESOURCES = "resources"
 ATTEMPT = "attempt"
 ENVIRONMENT = "environment"
+PROFILE = "profile"
+TIMELINE = "timeline"
 
 INDEX_VERSION = 1
 
@@ -31,8 +34,9 @@ class ChunkIndex(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a summary's `plugin_content` says, so that a listing needs no data.
 
     v: version of storage. loop, started (Unix ns), rank, world: of the attempt. named: stages that the program named.
-    Of a sealed chunk: rows, steps (rows that are steps), first and last step number among those. Loaders keep only the
-    first metadata of a tag, so a tail slot says nothing about its rows.
+    Of a sealed chunk: rows, steps (rows that are steps), first and last step number among those. Of a window of the
+    profiler: recorded (Unix ns). Loaders keep only the first metadata of a tag, so a tail slot says nothing about its
+    rows.
     """
 
     v: int
@@ -45,6 +49,7 @@ class ChunkIndex(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     steps: Count = 0
     first: Int64 | None = None
     last: Int64 | None = None
+    recorded: Int64 | None = None
 
 
 class Tag(NamedTuple):

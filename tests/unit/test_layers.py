@@ -27,6 +27,7 @@ ALLOWED = {
     "terminal": {"records"},
     "terminal_profile": {"records", "terminal"},
     "version": set(),
+    "window_reader": {"records", "trace", "storage"},
 }
 
 #: Outside package -> layers that may import it.

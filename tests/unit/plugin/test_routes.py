@@ -14,6 +14,7 @@ from tb_aiperf.storage.reader import RunReader
 from tb_aiperf.storage.sink import FolderSink
 from tb_aiperf.storage.writer import StepSeriesWriter
 from tests.unit.plugin.apps import ROOT, App
+from tests.unit.storage.recordings import calls, recording, write_windows
 from tests.unit.storage.series import attempt, noisy, write_run
 
 
@@ -120,8 +121,100 @@ def test_bad_parameters(app: App, query: dict[str, str], message: str) -> None:
     assert (response.status_code, response.json) == (400, {"error": message})
 
 
+@pytest.fixture
+def profiles(tmp_path: Path) -> App:
+    for rank in (0, 1):
+        folder = tmp_path / "run" / ("" if rank == 0 else "rank_1")
+        of_calls = calls([1_000 * rank], [5_000])
+        write_windows(folder, attempt(rank=rank, world_size=2), *[recording(of_calls=of_calls)] * 2)
+    return App(tmp_path)
+
+
+def test_profiles_are_those_of_the_reports(profiles: App, tmp_path: Path) -> None:
+    reader, identifier = by_command_line(tmp_path), attempt().id
+    whole = {"run": "run", "attempt": identifier, "window": 1}
+    expected = {
+        ("/api/v1/profile", ("run", "run")): reports.profile(reader, "run"),
+        ("/api/v1/profile", ("run", "run/rank_1"), ("window", 0)): reports.profile(reader, "run/rank_1", None, 0),
+        ("/api/v1/profile", *whole.items()): reports.profile(reader, "run", identifier, 1),
+        ("/api/v1/timeline", *whole.items(), ("index", 1)): reports.timeline(reader, "run", identifier, 1, 1),
+    }
+    for (route, *query), answer in expected.items():
+        for _ in range(2):
+            response = profiles.get(route, **dict(query))
+            assert response.status_code == 200, response.text
+            assert response.json == plain(answer)
+            assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert profiles.get("/api/v1/profile", run="run").json["collectives"]["ranks"] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("route", "query", "code", "message"),
+    [
+        ("profile", {}, 400, "parameter 'run' is missing; api/v1/runs lists the runs"),
+        ("profile", {"run": "x"}, 404, "run 'x' holds no summaries of tb_aiperf; api/v1/runs lists the runs that do"),
+        ("profile", {"run": "run", "window": "x"}, 400, "window is 'x'; it must be a whole number"),
+        (
+            "profile",
+            {"run": "run", "window": "7"},
+            404,
+            f"attempt '{attempt().id}' of run 'run' has no window 7, only 0, 1",
+        ),
+        (
+            "profile",
+            {"run": "run", "attempt": "x"},
+            404,
+            f"run 'run' has no profile of attempt 'x', only of {attempt().id}",
+        ),
+        (
+            "profile",
+            {"run": "run", "index": "1"},
+            400,
+            "parameter 'index' is unknown; this route takes run, attempt, window",
+        ),
+        ("timeline", {"run": "run"}, 400, "parameter 'attempt' is missing; api/v1/runs lists the runs"),
+        ("timeline", {"run": "run", "attempt": "x"}, 400, "parameter 'window' is missing; it must be a whole number"),
+        (
+            "timeline",
+            {"run": "run", "attempt": attempt().id, "window": "1", "index": "2"},
+            404,
+            f"window 1 of attempt '{attempt().id}' has no timeline 2, only 0 to 1",
+        ),
+    ],
+)
+def test_profiles_that_do_not_exist(profiles: App, route: str, query: dict, code: int, message: str) -> None:
+    response = profiles.get(f"/api/v1/{route}", **query)
+    assert (response.status_code, response.json) == (code, {"error": message})
+
+
+def test_a_rank_that_comes_later_appears(tmp_path: Path) -> None:
+    write_windows(tmp_path / "run", attempt(world_size=2), recording(of_calls=calls([1], [2])))
+    app = App(tmp_path)
+    assert app.get("/api/v1/profile", run="run").json["collectives"] is None
+    write_windows(tmp_path / "run" / "rank_1", attempt(rank=1, world_size=2), recording(of_calls=calls([1], [2])))
+    app.reload()
+    assert app.get("/api/v1/profile", run="run").json["collectives"]["ranks"] == [0, 1]
+
+
+def test_a_crafted_profile_fails_no_route(tmp_path: Path) -> None:
+    write_windows(tmp_path / "run", attempt(), recording())
+    sink = FolderSink(str(tmp_path / "run"))
+    content = b'{"v":1,"loop":"train","started":%d}' % attempt().started_unix_ns
+    for series in ("profile", "timeline"):
+        sink.add(f"tb_aiperf/{series}/{attempt().id}/000007", _join(b"[" * 100_000, []), content, 0)
+        sink.add(f"tb_aiperf/{series}/{attempt().id}/tail/0", b"", content, 0)
+    sink.close()
+    app = App(tmp_path)
+    assert [each["window"] for each in app.get("/api/v1/runs").json["runs"][0]["profiles"]] == [0, 7]
+    response = app.get("/api/v1/profile", run="run")
+    assert response.status_code == 404
+    assert "/000007 of run 'run': unreadable value" in response.json["error"]
+    assert app.get("/api/v1/profile", run="run", window=0).status_code == 200
+    assert app.get("/api/v1/timeline", run="run", attempt=attempt().id, window=0, index=1).json["step"] == 8
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
-@pytest.mark.parametrize("route", ["/api/v1/runs", "/api/v1/steps.csv", "/index.js"])
+@pytest.mark.parametrize("route", ["/api/v1/runs", "/api/v1/steps.csv", "/api/v1/timeline", "/index.js"])
 def test_only_get(app: App, method: str, route: str) -> None:
     response = app.client.open(ROOT + route, method=method)
     assert response.status_code == 405

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -16,6 +17,7 @@ from tb_aiperf.storage.reader import RunReader
 from tb_aiperf.storage.sink import FolderSink
 from tb_aiperf.storage.writer import StepSeriesWriter, write_report
 from tb_aiperf.terminal import bar, duration
+from tests.unit.storage.recordings import corrupt, recording, step, write_windows
 from tests.unit.storage.series import attempt, event_file, noisy, rewrite, table, write_run
 
 
@@ -82,6 +84,61 @@ def test_segments_and_notes_are_shown(tmp_path: Path) -> None:
         "Epoch boundary: 1 ×, 0 in total",
         "Note: [manual] optimisation",
     ]
+
+
+def test_profiles_in_the_report(tmp_path: Path) -> None:
+    write_run(tmp_path / "both", (attempt(1), table({"forward": [3_000, 1_000]})))
+    write_windows(tmp_path / "both", attempt(1), recording(), recording(step(None, 1.0, 1.0), findings=[]))
+    only = attempt(1, rank=3, world_size=8)
+    write_windows(tmp_path / "only", only, recording(step(5, 1.0, 1.0), device="[b]x\x1b"))
+    write_windows(tmp_path / "only", attempt(2, rank=3, world_size=8), recording())
+    result = aiperf("report", tmp_path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "both · train · 2 steps"
+    blank = lines.index("")
+    assert lines[blank - 2 :] == [
+        "Profile 0: steps 7 to 8 · NVIDIA H100 · Data loading takes 75 % of the step time",
+        "Profile 1: no step marks · NVIDIA H100",
+        "",
+        "only · no recorded steps · rank 3 of 8",
+        f"Profile 0 of {only.id}: step 5 · [b]x\\x1b · Data loading takes 75 % of the step time",
+        f"Profile 0 of {attempt(2).id}: steps 7 to 8 · NVIDIA H100 · Data loading takes 75 % of the step time",
+    ]
+    both, without = json.loads(aiperf("report", tmp_path, "--json").stdout)["runs"]
+    assert both["steps"] == 2
+    assert both["profiles"] == msgspec.to_builtins(
+        [recording().profile, recording(step(None, 1.0, 1.0), findings=[]).profile]
+    )
+    assert without == {
+        "run": "only",
+        "attempts": 2,
+        "steps": 0,
+        "world_size": 8,
+        "step_time_s": {"median": None, "mean": None, "p95": None, "p99": None, "max": None},
+        "stages": {},
+        "resources": None,
+        "environment": None,
+        "findings": [],
+        "profiles": msgspec.to_builtins([recording(step(5, 1.0, 1.0), device="[b]x\x1b").profile, recording().profile]),
+        "errors": None,
+        "damaged_chunks": 0,
+    }
+
+
+def test_damaged_profiles_are_counted_and_shown(tmp_path: Path) -> None:
+    write_run(tmp_path / "both", (attempt(), noisy(5)))
+    for run in ("both", "only"):
+        write_windows(tmp_path / run, attempt(), recording(), recording())
+        (path,) = (p for p in (tmp_path / run).iterdir() if b"tb_aiperf/profile" in p.read_bytes())
+        corrupt(path, f"/profile/{attempt().id}/000001")
+    result = aiperf("report", tmp_path)
+    assert result.exit_code == 0
+    for block in result.stdout.split("\n\n"):
+        assert "Profile 0: steps 7 to 8" in block
+        assert f"Damaged: tb_aiperf/profile/{attempt().id}/000001 of run" in " ".join(block.split())
+    runs = json.loads(aiperf("report", tmp_path, "--json").stdout)["runs"]
+    assert [(run["damaged_chunks"], len(run["profiles"])) for run in runs] == [(1, 1), (1, 1)]
 
 
 def test_damage_is_shown(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tb_aiperf import __version__, reports
 from tb_aiperf.records import SEGMENTS, STAGE_KEYS
-from tb_aiperf.reports.run_list import group_of
+from tb_aiperf.reports.selection import group_of
 from tb_aiperf.storage.directory import DirectorySource
 from tb_aiperf.storage.reader import RunReader
 from tb_aiperf.storage.sink import FolderSink

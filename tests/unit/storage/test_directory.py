@@ -98,8 +98,9 @@ def test_names_that_are_not_utf8_are_escaped(tmp_path: Path) -> None:
     source = DirectorySource(str(tmp_path))
     assert source.runs == ["bad\\xff", "bad\\xff_", "gü"]
     reader = RunReader(source)
-    assert [run["steps"] for run in reports.overviews(reader)] == [1, 1, 1]
-    answer = msgspec.json.decode(msgspec.json.encode(reports.overviews(reader)))
+    overviews = [run["overview"] for run in reports.at_a_glance(reader)]
+    assert [run["steps"] for run in overviews] == [1, 1, 1]
+    answer = msgspec.json.decode(msgspec.json.encode(overviews))
     assert sum(run["damaged_chunks"] for run in answer) == 1
     assert any("/bad\\xff/tfevents.2: bytes 0 to 20" in sentence for run in answer for sentence in run["damage"])
 
