@@ -8,7 +8,7 @@ the stage around it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from tb_aiperf.capture.stage_clock import StageClock
 from tb_aiperf.records import SEGMENT_KEYS, STEP_ROW
@@ -46,6 +46,16 @@ _WRITER_METHODS = (
 )
 
 
+class CutObserver(Protocol):
+    """Follows the cuts between rows; called in the training thread. segment: of the row that begins."""
+
+    def before_cut(self, step: int, segment: int) -> None:
+        """The row of `step` is about to begin; the time still belongs to the row before it."""
+
+    def after_cut(self, step: int, segment: int) -> None:
+        """The row of `step` has begun."""
+
+
 class LightningTap:
     """Drives `clock` from `trainer` between `install` and `remove`.
 
@@ -75,6 +85,8 @@ class LightningTap:
         self._evaluation_loop: Any = None
         self._evaluation_step = 0
         self._cut_on_fetch = True
+        #: Told of each cut while it is set.
+        self.observer: CutObserver | None = None
 
     # ---- installing and removing ----
 
@@ -186,13 +198,22 @@ class LightningTap:
         """Called from on_train_start: rows from here on add up to the training's wall-clock."""
         if not self.trainer.lightning_module.automatic_optimization:  # settled by now at the latest
             self._tap_manual_optimisation()
-        self._clock.cut(*self._position(), STARTUP)
+        self._cut(*self._position(), STARTUP)
         self._in_loop = True
 
     def training_ended(self) -> None:
         """Called from on_train_end."""
         self._in_loop = False
-        self._clock.cut(*self._position(), SHUTDOWN)
+        self._cut(*self._position(), SHUTDOWN)
+
+    def _cut(self, step: int, global_step: int, batch: int, epoch: int, segment: int = STEP_ROW) -> None:
+        observer = self.observer
+        if observer is None:
+            self._clock.cut(step, global_step, batch, epoch, segment)
+            return
+        observer.before_cut(step, segment)
+        self._clock.cut(step, global_step, batch, epoch, segment)
+        observer.after_cut(step, segment)
 
     def _position(self) -> tuple[int, int, int, int]:
         """Step, global step, batch and epoch of the row that begins now, in a fit."""
@@ -234,7 +255,7 @@ class LightningTap:
         def advance(data_fetcher: Any) -> Any:
             if self._in_loop:
                 try:
-                    self._clock.cut(*self._position())
+                    self._cut(*self._position())
                 except Exception as error:  # noqa: BLE001
                     self._fail(error)
             return original(data_fetcher)
@@ -258,7 +279,7 @@ class LightningTap:
             # The loader had nothing more to give: the row that asked for it is no step.
             self._clock.relabel(segment=EPOCH_BOUNDARY)
         else:
-            self._clock.cut(*self._position(), EPOCH_BOUNDARY)
+            self._cut(*self._position(), EPOCH_BOUNDARY)
 
     def _make_validation(self, original: Callable[..., Any]) -> Callable[..., Any]:
         validation, actions = self._clock.stage("validation"), self._actions
@@ -304,7 +325,7 @@ class LightningTap:
             trainer = self.trainer
             progress = self._evaluation_loop.batch_progress.current
             self._processed_at_cut = progress.processed
-            self._clock.cut(self._evaluation_step, trainer.global_step, progress.ready, trainer.current_epoch, segment)
+            self._cut(self._evaluation_step, trainer.global_step, progress.ready, trainer.current_epoch, segment)
             self._evaluation_step += 1
         except Exception as error:  # noqa: BLE001
             self._fail(error)

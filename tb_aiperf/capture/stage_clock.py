@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import TracebackType
+from typing import Protocol
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class StageContext:
         clock._last = now
         clock._stack.append(clock._top)
         clock._top = self._index
+        if clock.observer is not None:
+            clock.observer.entered(self._index)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -50,7 +53,22 @@ class StageContext:
         clock._spent[clock._top] += now - clock._last
         clock._last = now
         stack = clock._stack
+        if stack and clock.observer is not None:
+            clock.observer.left()
         clock._top = stack.pop() if stack else clock.base
+
+
+class StageObserver(Protocol):
+    """Follows a clock's stack of stages; called in the timed thread, inside the stage in question."""
+
+    def entered(self, index: int) -> None:
+        """A stage was entered."""
+
+    def left(self) -> None:
+        """The stage entered last is being left."""
+
+    def cleared(self) -> None:
+        """A cut left all stages."""
 
 
 class RowBlock:
@@ -119,6 +137,8 @@ class StageClock:
         self._row_start = 0
         self._last = 0
         self._label = (0, 0, 0, 0, STEP_ROW)
+        #: Follows the stack while it is set.
+        self.observer: StageObserver | None = None
         self.block = self._new_block()
 
     def _new_block(self) -> RowBlock:
@@ -153,6 +173,8 @@ class StageClock:
         self._last = now
         self._stack.append(self._top)
         self._top = index
+        if self.observer is not None:
+            self.observer.entered(index)
 
     def pop(self) -> None:
         """Leave the stage entered last. Without one (a cut has emptied the stack) nothing changes."""
@@ -162,6 +184,8 @@ class StageClock:
         self._spent[self._top] += now - self._last
         self._last = now
         stack = self._stack
+        if stack and self.observer is not None:
+            self.observer.left()
         self._top = stack.pop() if stack else self.base
 
     def stage(self, key: str) -> StageContext:
@@ -212,6 +236,8 @@ class StageClock:
         self._row_start = self._last = now
         if self._stack:
             self._stack.clear()
+            if self.observer is not None:
+                self.observer.cleared()
         self._top = self.base
         if block.count == block.capacity and self._on_block is not None:
             # Handed over before it is replaced: a reader that looks at `block` first misses no row.

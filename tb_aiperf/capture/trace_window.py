@@ -1,0 +1,192 @@
+"""`TraceWindow`: torch.profiler over some steps of a running program."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tb_aiperf.capture.stage_clock import StageClock
+
+#: Options of torch.profiler that a window sets itself.
+_OWN_OPTIONS = frozenset({"schedule", "on_trace_ready", "activities", "use_cuda"})
+#: Repeated sessions on CUDA leave memory that only the garbage collector frees; collecting costs 0.1 s and more.
+_WINDOWS_PER_COLLECTION = 25
+
+
+class ProfilerBusyError(RuntimeError):
+    """Another profiler is at work in this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFile:
+    """What a window left. first_step, last_step: of those marked. stop_ns, export_ns: how long the thread was held."""
+
+    path: str
+    first_step: int
+    last_step: int
+    stop_ns: int
+    export_ns: int
+
+
+def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """`options` if torch.profiler.profile takes them. Raises TypeError with those that it does not."""
+    import torch
+
+    known = set(inspect.signature(torch.profiler.profile).parameters) - _OWN_OPTIONS
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise TypeError(f"torch.profiler takes no {', '.join(unknown)}; it takes {', '.join(sorted(known))}")
+    return dict(options)
+
+
+def find_activities(names: Sequence[str] | None) -> list[Any]:
+    """torch.profiler's activities by name (``cpu``, ``cuda``, ...); all that this machine has where none is given.
+
+    Raises ValueError for a name that torch does not know or cannot record here.
+    """
+    from torch.profiler import ProfilerActivity, supported_activities
+
+    supported: set[Any] = supported_activities()  # type: ignore[no-untyped-call]
+    if names is None:
+        return sorted(supported, key=lambda activity: str(activity.name))
+    chosen = []
+    for name in names:
+        activity = getattr(ProfilerActivity, name.upper(), None)
+        if activity is None or activity not in supported:
+            here = ", ".join(sorted(each.name.lower() for each in supported))
+            raise ValueError(f"activities: {name!r} cannot be recorded here; {here} can")
+        chosen.append(activity)
+    return chosen
+
+
+class TraceWindow:
+    """One session of torch.profiler: `prepare`, `begin`, `mark` each step, `finish`, all in the thread to be profiled.
+
+    A step's mark is ``ProfilerStep#<step>``; while the session records, the stages of `clock` are ranges
+    ``stage:<stage>`` inside it. The profiler exists only from `prepare` to `finish`: outside, nothing of it costs.
+    """
+
+    _finished = 0
+
+    def __init__(self, clock: StageClock | None, activities: Sequence[Any], options: Mapping[str, Any]) -> None:
+        self._clock = clock
+        self._activities = list(activities)
+        self._options = dict(options)
+        self._profiler: Any = None
+        self._recording = False
+        self._mark: Any = None
+        self._steps: list[int] = []
+
+    @property
+    def recording(self) -> bool:
+        """Whether events are being recorded."""
+        return self._recording
+
+    def prepare(self) -> None:
+        """Have the profiler run without recording. Raises ProfilerBusyError."""
+        import torch
+
+        if _is_profiler_at_work():
+            raise ProfilerBusyError("another profiler is at work in this process")
+        profiler = torch.profiler.profile(activities=self._activities, **self._options)
+        profiler.prepare_trace()
+        self._profiler = profiler
+
+    def begin(self) -> None:
+        """Start to record. Raises ProfilerBusyError."""
+        if self._profiler is None:
+            self.prepare()
+        elif _is_profiler_at_work():  # a session that is only prepared does not count as one
+            self._profiler = None
+            raise ProfilerBusyError("another profiler was started in this process")
+        self._profiler.start_trace()
+        self._recording = True
+        if self._clock is not None:
+            self._clock.observer = StageRanges(self._clock.stages)
+
+    def mark(self, step: int) -> None:
+        """A step begins; the one before ends, unless it has the same number: a step may take several batches."""
+        if not self._recording or (self._mark is not None and self._steps[-1:] == [step]):
+            return
+        self.unmark()
+        self._mark = _open_range(f"ProfilerStep#{step}")
+        self._steps.append(step)
+
+    def unmark(self) -> None:
+        """The step ends, and no other begins."""
+        mark, self._mark = self._mark, None
+        if mark is not None:
+            mark.__exit__(None, None, None)
+
+    def finish(self, path: str) -> WindowFile | None:
+        """Stop and write the trace to `path` as JSON; None if no step was marked. Raises what torch.profiler does."""
+        self.unmark()
+        if self._clock is not None and isinstance(self._clock.observer, StageRanges):
+            self._clock.observer.cleared()
+            self._clock.observer = None
+        profiler, self._profiler = self._profiler, None
+        recording, self._recording = self._recording, False
+        if profiler is None:
+            return None
+        started = time.perf_counter_ns()
+        if not recording:
+            profiler.start_trace()  # a session that was only prepared cannot be stopped
+        profiler.stop_trace()
+        stopped = time.perf_counter_ns()
+        if not recording or not self._steps:
+            return None
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        profiler.export_chrome_trace(path)
+        exported = time.perf_counter_ns()
+        del profiler
+        TraceWindow._finished += 1
+        if len(self._activities) > 1 and TraceWindow._finished % _WINDOWS_PER_COLLECTION == 0:
+            gc.collect()
+        return WindowFile(path, self._steps[0], self._steps[-1], stopped - started, exported - stopped)
+
+    def discard(self) -> None:
+        """Stop without a trace."""
+        self._steps.clear()
+        self.finish("")
+
+
+class StageRanges:
+    """Shows a clock's stages in the trace, as ranges that nest strictly."""
+
+    def __init__(self, stages: Sequence[str]) -> None:
+        self._names = [f"stage:{stage}" for stage in stages]
+        self._open: list[Any] = []
+
+    def entered(self, index: int) -> None:
+        """See `StageObserver`."""
+        self._open.append(_open_range(self._names[index]))
+
+    def left(self) -> None:
+        """See `StageObserver`. A stage that was entered before the window has no range."""
+        if self._open:
+            self._open.pop().__exit__(None, None, None)
+
+    def cleared(self) -> None:
+        """See `StageObserver`."""
+        while self._open:
+            self.left()
+
+
+def _is_profiler_at_work() -> bool:
+    import torch
+
+    enabled: Any = torch.autograd._profiler_enabled  # type: ignore[attr-defined]
+    return bool(enabled())
+
+
+def _open_range(name: str) -> Any:
+    from torch.autograd.profiler import record_function
+
+    opened: Any = record_function(name)
+    opened.__enter__()
+    return opened
