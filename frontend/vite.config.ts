@@ -43,6 +43,8 @@ export default defineConfig({
         // Names without hashes: the server's allow-list is the folder's content, and it sends no-cache.
         entryFileNames: "index.js",
         chunkFileNames: "chunks/[name].js",
+        // What the entry and the panels fetched later have in common: the entry exports nothing but `render`.
+        codeSplitting: { groups: [{ name: "shared", minShareCount: 2 }] },
         assetFileNames: "index[extname]",
       },
     },

@@ -5,15 +5,15 @@ import { queries } from "./api/queries";
 import { framed } from "./host/frame";
 import { PANELS, panelById } from "./panels/registry";
 import { Sidebar } from "./sidebar/sidebar";
-import { loopTitle } from "./state/definitions";
-import { columns, withoutLoop } from "./state/shown";
+import { columns } from "./state/shown";
 import { reload, runsAddress, runsState, setView, shownRuns, view } from "./state/store";
 import { ErrorBoundary } from "./ui/error-boundary";
 import { HelpDialog } from "./ui/help-dialog";
 import { Icon } from "./ui/icons";
 import { Resizer, useSidebarWidth } from "./ui/resizer";
 import { NoRuns } from "./ui/no-runs";
-import { Failure, Loading, Notice } from "./ui/states";
+import { RunsLeftOut } from "./ui/runs-left-out";
+import { Failure, Loading } from "./ui/states";
 
 /** Typing a question mark into a field is not a call for help. */
 const isTyping = (target: EventTarget | null): boolean =>
@@ -105,15 +105,11 @@ function Content() {
   return (
     <>
       {error !== null && <Failure what="newer data" message={error} retry={retry} />}
-      {withoutLoop.value.map((run) => (
-        <Notice kind="info" key={run}>
-          {run} has no loop “{loopTitle(view.value.loop ?? "")}”.
-        </Notice>
-      ))}
+      {panel.ofSteps && <RunsLeftOut />}
       {shownRuns.value.length === 0 ? (
-        <p class="state">Select a run on the left to see its step times.</p>
+        <p class="state">Select a run on the left.</p>
       ) : (
-        columns.value.length > 0 && (
+        (columns.value.length > 0 || !panel.ofSteps) && (
           <ErrorBoundary key={panel.id} what={`The panel ${panel.title}`}>
             <panel.component />
           </ErrorBoundary>

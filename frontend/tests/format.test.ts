@@ -7,6 +7,8 @@ import {
   axisShare,
   bytes,
   count,
+  microseconds,
+  nanoseconds,
   plural,
   quantity,
   seconds,
@@ -14,7 +16,7 @@ import {
   significant,
   times,
 } from "../src/format/number";
-import { wordsOf } from "../src/format/words";
+import { compactShapes, shortened, wordsOf } from "../src/format/words";
 
 const plain = (text: string): string => text.replace(/\u00a0/g, " ");
 
@@ -34,6 +36,7 @@ describe("numbers", () => {
 
   it.each([
     [0, "0 s"],
+    [6e-8, "60.0 ns"],
     [1e-6, "1.00 µs"],
     [0.0000205, "20.5 µs"],
     [0.00099996, "1.00 ms"],
@@ -50,7 +53,7 @@ describe("numbers", () => {
   });
 
   it("says that a number was not measured, and never 0", () => {
-    for (const format of [seconds, share, bytes, count, times, quantity]) {
+    for (const format of [seconds, microseconds, nanoseconds, share, bytes, count, times, quantity]) {
       expect(format(null)).toBe(NOT_MEASURED);
       expect(format(undefined)).toBe(NOT_MEASURED);
       expect(format(Number.NaN)).toBe(NOT_MEASURED);
@@ -66,6 +69,18 @@ describe("numbers", () => {
     [0, "0 %"],
   ])("shows the share %d as %s", (value, text) => {
     expect(plain(share(value))).toBe(text);
+  });
+
+  it.each([
+    [0, "0 s"],
+    [0.5, "500 ns"],
+    [0.9996, "1.00 µs"],
+    [60.5, "60.5 µs"],
+    [619_045, "619 ms"],
+    [1_211_182, "1.21 s"],
+  ])("shows %d µs as %s", (value, text) => {
+    expect(plain(microseconds(value))).toBe(text);
+    expect(plain(nanoseconds(1000 * value))).toBe(text);
   });
 
   it("drops the zeros of round numbers on an axis only", () => {
@@ -98,6 +113,18 @@ describe("words", () => {
     ["tb_aiperf", "tb_aiperf"],
   ])("writes %s as %s", (key, text) => {
     expect(wordsOf(key)).toBe(text);
+  });
+});
+
+describe("long names", () => {
+  it("lose their middle, and keep both ends", () => {
+    expect(shortened("short", 10)).toBe("short");
+    expect(shortened("void at::native::kernel<float>(int)", 11)).toBe("void …(int)");
+    expect(shortened("abcdef", 5)).toBe("ab…ef");
+  });
+
+  it("of shapes lose the blanks that some traces hold", () => {
+    expect(compactShapes("[\n  [\n    8,\n    64\n  ], []\n]")).toBe("[[8,64],[]]");
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ThemeName } from "../src/host/theme";
 import { contrast, inkOn, linearRgb } from "../src/theme/contrast";
-import { CHART_COLORS, STAGE_COLORS, runColor, stageColor } from "../src/theme/palette";
+import { CHART_COLORS, PART_COLORS, STAGE_COLORS, partColor, runColor, stageColor } from "../src/theme/palette";
 
 type Triple = [number, number, number];
 
@@ -94,6 +94,51 @@ describe.each(["light", "dark"] as ThemeName[])("stage colours, %s", (theme) => 
   it("leave text legible", () => {
     const { text, muted, accent, surface } = CHART_COLORS[theme];
     for (const ink of [text, muted, accent]) expect(contrast(ink, surface)).toBeGreaterThan(4.5);
+  });
+});
+
+/** As the server has them: colours in the order of the categories, of the idle causes and of the kinds of events. */
+const SEQUENCES = [
+  ["kernel", "memcpy", "memset", "communication", "runtime", "data_loading", "cpu_op", "other"],
+  ["data_loading", "synchronisation", "communication", "runtime", "other"],
+  [
+    ...["cpu_op", "annotation", "runtime", "synchronisation", "data_loading"],
+    ...["python", "kernel", "memcpy", "memset", "communication"],
+  ],
+];
+
+describe.each(["light", "dark"] as ThemeName[])("colours of a profile, %s", (theme) => {
+  const parts = Object.keys(PART_COLORS);
+  const isBeside = (a: string, b: string): boolean =>
+    SEQUENCES.some((keys) => keys.includes(a) && keys.includes(b) && Math.abs(keys.indexOf(a) - keys.indexOf(b)) === 1);
+
+  it("exist for every key, and another for what is not known", () => {
+    expect(new Set(SEQUENCES.flat())).toEqual(new Set(parts));
+    expect(partColor("new on the server", theme)).toBe(stageColor("other", theme));
+  });
+
+  it("are those of the stages that mean the same", () => {
+    expect(partColor("data_loading", theme)).toBe(stageColor("data_wait", theme));
+    expect(partColor("memcpy", theme)).toBe(stageColor("transfer", theme));
+    expect(partColor("other", theme)).toBe(stageColor("other", theme));
+  });
+
+  it.each(Object.entries(DEFICIENCIES))("stay apart with %s", (_, deficiency) => {
+    for (const [index, key] of parts.entries()) {
+      for (const other of parts.slice(index + 1)) {
+        expect(
+          distance(partColor(key, theme), partColor(other, theme), deficiency),
+          `${key} and ${other}`,
+        ).toBeGreaterThan(isBeside(key, other) ? 0.1 : 0.065);
+      }
+    }
+  });
+
+  it("stand out from the card and carry a legible label", () => {
+    for (const key of parts) {
+      expect(contrast(partColor(key, theme), CHART_COLORS[theme].surface), key).toBeGreaterThan(1.75);
+      expect(contrast(partColor(key, theme), inkOn(partColor(key, theme))), key).toBeGreaterThan(4.5);
+    }
   });
 });
 

@@ -14,6 +14,8 @@ const FULL: View = {
   logY: true,
   ignoreOutliers: false,
   hidden: ["forward", "my,stage"],
+  profile: { run: "we,ird@home/ü", attempt: "20261130T214150.123456Z", window: 12 },
+  profileStep: 3,
 };
 
 const roundTrip = (view: View): View => viewFromValues(readHash(writeHash("#tb_aiperf", viewToValues(view))));
@@ -52,5 +54,9 @@ describe("the view in the address", () => {
       ]),
     );
     expect([reversed.from, reversed.to]).toEqual([null, null]);
+    for (const text of ["", "0@attempt", "x@attempt@run", "0@@run", "0@attempt@"]) {
+      expect(viewFromValues(new Map([["profile", text]])).profile).toBeNull();
+    }
+    expect(viewFromValues(new Map([["pstep", "-1"]])).profileStep).toBeNull();
   });
 });

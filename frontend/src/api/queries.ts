@@ -27,9 +27,11 @@ export type Fetcher = (url: string, signal: AbortSignal) => Promise<unknown>;
 export class QueryCache {
   private readonly entries = new Map<string, Entry>();
   private readonly fetcher: Fetcher;
+  private readonly keptUnused: number;
 
-  constructor(fetcher: Fetcher = getJson) {
+  constructor(fetcher: Fetcher = getJson, keptUnused: number = KEPT_UNUSED) {
     this.fetcher = fetcher;
+    this.keptUnused = keptUnused;
   }
 
   /** The state of `url`; the first call starts the request. */
@@ -99,11 +101,14 @@ export class QueryCache {
 
   private trim(): void {
     const unused = [...this.entries].filter(([, entry]) => entry.users <= 0);
-    for (const [url] of unused.slice(0, Math.max(0, unused.length - KEPT_UNUSED))) this.entries.delete(url);
+    for (const [url] of unused.slice(0, Math.max(0, unused.length - this.keptUnused))) this.entries.delete(url);
   }
 }
 
 export const queries = new QueryCache();
+
+/** Answers that never change once they are there: left alone by `queries.reload`. They are large, so few are kept. */
+export const lastingQueries = new QueryCache(getJson, 3);
 
 export interface SlotState<T> extends Remote<T> {
   /** The data answer an earlier request of this slot: shown until the answer to the present one arrives. */
@@ -115,7 +120,10 @@ export interface SlotState<T> extends Remote<T> {
  * One answer per slot (a run, say). When a slot's address changes, its last answer stays until the new one arrives, so
  * that zooming does not blank the page.
  */
-export function useSlots<T>(addresses: ReadonlyMap<string, string>): Map<string, SlotState<T>> {
+export function useSlots<T>(
+  addresses: ReadonlyMap<string, string>,
+  cache: QueryCache = queries,
+): Map<string, SlotState<T>> {
   const last = useRef(new Map<string, T>());
   const held = useRef<string[]>([]);
   const wanted = [...new Set(addresses.values())];
@@ -123,14 +131,14 @@ export function useSlots<T>(addresses: ReadonlyMap<string, string>): Map<string,
 
   useEffect(() => {
     // Retain first: an address that stays must not be released, and aborted, in between.
-    for (const url of wanted) queries.retain(url);
-    for (const url of held.current) queries.release(url);
+    for (const url of wanted) cache.retain(url);
+    for (const url of held.current) cache.release(url);
     held.current = wanted;
     // `identity` stands for `wanted`, which is a new array in each call.
   }, [identity]);
   useEffect(
     () => () => {
-      for (const url of held.current) queries.release(url);
+      for (const url of held.current) cache.release(url);
       held.current = [];
     },
     [],
@@ -138,10 +146,10 @@ export function useSlots<T>(addresses: ReadonlyMap<string, string>): Map<string,
 
   const states = new Map<string, SlotState<T>>();
   for (const [slot, url] of addresses) {
-    const remote = queries.get<T>(url).value;
+    const remote = cache.get<T>(url).value;
     if (remote.data !== null) last.current.set(slot, remote.data);
     const data = remote.data ?? last.current.get(slot) ?? null;
-    states.set(slot, { ...remote, data, stale: remote.data === null, retry: () => queries.retry(url) });
+    states.set(slot, { ...remote, data, stale: remote.data === null, retry: () => cache.retry(url) });
   }
   for (const slot of [...last.current.keys()]) if (!addresses.has(slot)) last.current.delete(slot);
   return states;

@@ -3,6 +3,8 @@
  * A number that was not measured is null; everything that an older server may lack is optional.
  */
 
+import type { PartInfo, ProfileInfo } from "./profile-types";
+
 export type Measured = number | null;
 
 export interface StageInfo {
@@ -42,6 +44,9 @@ export interface RunInfo {
   rank: number;
   world_size: Measured;
   last_update_unix_s: Measured;
+  /** Recorded windows, oldest first. */
+  profiles?: ProfileInfo[];
+  /** Empty where the run holds no recorded steps. */
   loops: LoopInfo[];
 }
 
@@ -49,6 +54,11 @@ export interface RunsAnswer {
   version?: string;
   stages: StageInfo[];
   segments: SegmentInfo[];
+  /** Exclusive parts of a profiled step, in order of priority. */
+  categories?: PartInfo[];
+  idle_causes?: PartInfo[];
+  /** `kind` of a timeline's events is an index into these. */
+  event_kinds?: PartInfo[];
   definitions?: Record<string, string>;
   runs: RunInfo[];
   skipped?: { run: string; reason: string }[];

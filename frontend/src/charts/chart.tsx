@@ -39,6 +39,8 @@ interface Props {
   option: ChartOption;
   cursor?: ChartCursor | undefined;
   zoom?: ChartZoom | undefined;
+  /** A click, or Enter at the cursor, chooses one of the cursor's items. */
+  onPick?: ((index: number) => void) | undefined;
 }
 
 /** Dragging the slider fires at each move; the server is asked once the hand rests. */
@@ -84,9 +86,15 @@ export function Chart(props: Props) {
     });
   }, [shelf, props.name]);
 
+  const onClick = (event: MouseEvent): void => {
+    const { cursor: items, onPick } = latest.current;
+    const index = items && chart.current && box.current ? itemAt(chart.current, box.current, items, event) : null;
+    if (index !== null) onPick?.(index);
+  };
+
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { cursor: items, zoom } = latest.current;
+    const { cursor: items, zoom, onPick } = latest.current;
     if (event.key === "Escape") {
       chart.current?.dispatchAction({ type: "hideTip" });
       return;
@@ -97,6 +105,12 @@ export function Chart(props: Props) {
       return;
     }
     const places = items?.items.map((item, index) => ("at" in item ? item.at : index)) ?? [];
+    if (onPick && (event.key === "Enter" || event.key === " ")) {
+      const index = nearestIndex(places, place.current);
+      event.preventDefault();
+      if (index !== null) onPick(index);
+      return;
+    }
     const moved = moveCursor(event.key, event.shiftKey, nearestIndex(places, place.current), places.length);
     const item = moved === null ? undefined : items?.items[moved];
     if (items && moved !== null && item) {
@@ -126,7 +140,7 @@ export function Chart(props: Props) {
   return (
     <div class="chart-frame">
       <div
-        class="chart"
+        class={props.onPick ? "chart chart-pick" : "chart"}
         ref={box}
         style={{ height: `${props.height}px` }}
         tabIndex={interactive ? 0 : undefined}
@@ -135,12 +149,14 @@ export function Chart(props: Props) {
         aria-label={props.label}
         aria-describedby={interactive ? helpId : undefined}
         onKeyDown={interactive ? onKeyDown : undefined}
+        onClick={props.onPick ? onClick : undefined}
         onBlur={() => chart.current?.dispatchAction({ type: "hideTip" })}
       />
       {interactive && (
         <>
           <p class="visually-hidden" id={helpId}>
             {props.cursor && "Arrow keys move the cursor, Home and End go to the ends. "}
+            {props.onPick && "Enter chooses what is at the cursor. "}
             {props.zoom && "Plus and minus zoom, 0 shows everything."}
           </p>
           <p class="visually-hidden" aria-live="polite">
@@ -150,6 +166,19 @@ export function Chart(props: Props) {
       )}
     </div>
   );
+}
+
+/** The cursor's item that was clicked on; null beside the plot. */
+function itemAt(chart: EChartsType, box: HTMLElement, { items }: ChartCursor, event: MouseEvent): number | null {
+  const edge = box.getBoundingClientRect();
+  const [x, y] = [event.clientX - edge.left, event.clientY - edge.top];
+  if (!chart.containPixel({ gridIndex: 0 }, [x, y])) return null;
+  const along = items.map((item) => {
+    if (!("at" in item)) return Infinity;
+    const at = Number(chart.convertToPixel(item.axis === "x" ? { xAxisIndex: 0 } : { yAxisIndex: 0 }, item.at));
+    return Math.abs(at - (item.axis === "x" ? x : y));
+  });
+  return nearestIndex(along, 0);
 }
 
 function showTip(chart: EChartsType | null, item: CursorItem): void {

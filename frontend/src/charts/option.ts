@@ -42,7 +42,7 @@ export function baseOption(colors: ChartColors) {
   } as const;
 }
 
-function axisLook(colors: ChartColors) {
+export function axisLook(colors: ChartColors) {
   return {
     axisLine: { show: true, onZero: false, lineStyle: { color: colors.line } },
     axisTick: { show: false },

@@ -40,6 +40,7 @@ function scaled(value: number, scales: readonly Scale[]): string {
 }
 
 const TIME_SCALES: readonly Scale[] = [
+  { unit: "ns", factor: 1e9, below: 1000 },
   { unit: "µs", factor: 1e6, below: 1000 },
   { unit: "ms", factor: 1e3, below: 1000 },
   { unit: "s", factor: 1, below: 120 },
@@ -60,6 +61,11 @@ export function seconds(value: Maybe): string {
   if (value === 0) return `0${NBSP}s`;
   return scaled(value, TIME_SCALES);
 }
+
+/** A time in microseconds, as profiles have them. */
+export const microseconds = (value: Maybe): string => (isNumber(value) ? seconds(value / 1e6) : NOT_MEASURED);
+
+export const nanoseconds = (value: Maybe): string => (isNumber(value) ? seconds(value / 1e9) : NOT_MEASURED);
 
 const BYTE_SCALES: readonly Scale[] = ["B", "KiB", "MiB", "GiB", "TiB"].map((unit, power) => ({
   unit,

@@ -7,4 +7,6 @@ export interface Panel {
   id: string;
   title: string;
   component: FunctionComponent;
+  /** Shows recorded steps, so that it has nothing to show of a run without any. */
+  ofSteps: boolean;
 }

@@ -2,9 +2,10 @@
 
 import { overviewPanel } from "./overview/overview-panel";
 import type { Panel } from "./panel";
+import { profilePanel } from "./profile/profile-panel";
 import { stepsPanel } from "./steps/steps-panel";
 
-export const PANELS: readonly [Panel, ...Panel[]] = [overviewPanel, stepsPanel];
+export const PANELS: readonly [Panel, ...Panel[]] = [overviewPanel, stepsPanel, profilePanel];
 
 export function panelById(id: string): Panel {
   return PANELS.find((panel) => panel.id === id) ?? PANELS[0];

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { RunInfo } from "../api/types";
-import { count } from "../format/number";
+import { count, plural } from "../format/number";
 import type { RunGroup } from "../state/selection";
 import { Swatch } from "../ui/swatch";
 
@@ -27,6 +27,12 @@ export function RunList(props: Props) {
       })}
     </ul>
   );
+}
+
+/** How many steps, or where there are none, how many profiles. */
+function amountText({ loops: [first], profiles = [] }: RunInfo): string {
+  if (first) return count(first.steps);
+  return profiles.length > 0 ? plural(profiles.length, "profile") : "";
 }
 
 function Ranks({ ranks, ...props }: Props & { ranks: readonly RunInfo[] }) {
@@ -58,7 +64,7 @@ function RunCheck({ run, label, selected, colors, onToggle }: Omit<Props, "group
       />
       <Swatch color={colors.get(run.run) ?? "transparent"} round />
       <span class="run-label">{label}</span>
-      <span class="run-steps">{count(run.loops[0]?.steps ?? null)}</span>
+      <span class="run-steps">{amountText(run)}</span>
     </label>
   );
 }

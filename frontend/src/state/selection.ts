@@ -1,28 +1,14 @@
 /** Which runs are listed, selected and shown: pure functions over the list of runs. */
 
 import type { AttemptInfo, LoopInfo, RunInfo } from "../api/types";
+import { type TextFilter, textFilter } from "../format/filter";
 
 /** More columns than this help nobody and would load the server for nothing. */
 export const MAX_SHOWN = 8;
 /** Without a choice, the newest trainings are shown: two, so that "before and after" is there at once. */
 const DEFAULT_SHOWN = 2;
 
-export interface RunFilter {
-  matches: (run: string) => boolean;
-  /** What is wrong with the expression, if anything; then everything matches. */
-  error: string | null;
-}
-
-/** TensorBoard's own run filter: a regular expression found anywhere in the name, any letter case. */
-export function runFilter(expression: string): RunFilter {
-  if (expression === "") return { matches: () => true, error: null };
-  try {
-    const pattern = new RegExp(expression, "i");
-    return { matches: (run) => pattern.test(run), error: null };
-  } catch {
-    return { matches: () => true, error: "Not a valid regular expression; all runs are listed." };
-  }
-}
+export const runFilter = (expression: string): TextFilter => textFilter(expression, "runs");
 
 export interface RunGroup {
   group: string;

@@ -42,7 +42,12 @@ export const columns = computed<ShownRun[]>(() => {
   return result;
 });
 
-/** Selected runs that do not have the chosen loop. */
+/** Selected runs that do not have the chosen loop, but others. */
 export const withoutLoop = computed(() =>
-  shownRuns.value.filter((info) => shownLoop(info, view.value.loop) === null).map((info) => info.run),
+  shownRuns.value
+    .filter((info) => info.loops.length > 0 && shownLoop(info, view.value.loop) === null)
+    .map((info) => info.run),
 );
+
+/** Selected runs that hold no recorded steps. */
+export const withoutSteps = computed(() => shownRuns.value.filter((info) => info.loops.length === 0));

@@ -2,6 +2,13 @@
 
 export type XAxis = "step" | "relative" | "wall";
 
+/** A recorded window of a run. */
+export interface ProfileChoice {
+  run: string;
+  attempt: string;
+  window: number;
+}
+
 export interface View {
   panel: string;
   /** Selected runs; null: the default selection. */
@@ -21,6 +28,10 @@ export interface View {
   ignoreOutliers: boolean;
   /** Stages switched off in the charts. */
   hidden: readonly string[];
+  /** null: the newest window of the first selected run that has one. */
+  profile: ProfileChoice | null;
+  /** Place of the step whose timeline is shown; null: a typical one. */
+  profileStep: number | null;
 }
 
 export const DEFAULT_VIEW: View = {
@@ -35,6 +46,8 @@ export const DEFAULT_VIEW: View = {
   logY: false,
   ignoreOutliers: true,
   hidden: [],
+  profile: null,
+  profileStep: null,
 };
 
 /** Commas part the items, so a comma inside one is escaped, and so is the escape. */
@@ -46,6 +59,9 @@ const splitList = (text: string): string[] => (text === "" ? [] : text.split(","
 function parseStep(text: string | undefined): number | null {
   return text !== undefined && /^-?\d+$/.test(text) ? Number(text) : null;
 }
+
+const parsePlace = (text: string | undefined): number | null =>
+  text !== undefined && /^\d+$/.test(text) ? Number(text) : null;
 
 /** The values that differ from the defaults, by key. */
 export function viewToValues(view: View): Map<string, string> {
@@ -63,7 +79,17 @@ export function viewToValues(view: View): Map<string, string> {
   if (view.logY) values.set("y", "log");
   if (!view.ignoreOutliers) values.set("outliers", "show");
   if (view.hidden.length > 0) values.set("hide", joinList(view.hidden));
+  if (view.profile !== null) {
+    const { run, attempt, window } = view.profile;
+    values.set("profile", `${window}@${attempt}@${run}`);
+  }
+  if (view.profileStep !== null) values.set("pstep", String(view.profileStep));
   return values;
+}
+
+function parseProfile(text: string): ProfileChoice | null {
+  const [, window, attempt, run] = /^(\d+)@([^@]+)@(.+)$/s.exec(text) ?? [];
+  return window && attempt && run ? { run, attempt, window: Number(window) } : null;
 }
 
 /** The view that `values` describe; what is missing or makes no sense takes its default. */
@@ -90,5 +116,7 @@ export function viewFromValues(values: ReadonlyMap<string, string>): View {
     logY: values.get("y") === "log",
     ignoreOutliers: values.get("outliers") !== "show",
     hidden: splitList(values.get("hide") ?? ""),
+    profile: parseProfile(values.get("profile") ?? ""),
+    profileStep: parsePlace(values.get("pstep")),
   };
 }

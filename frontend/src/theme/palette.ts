@@ -38,6 +38,25 @@ export function stageColor(colorKey: string, theme: ThemeName): string {
   return (STAGE_COLORS[colorKey] ?? UNKNOWN_STAGE)[theme];
 }
 
+/** Colours of a profile's categories, idle causes and kinds of events. What means the same as a stage has its colour. */
+export const PART_COLORS: Readonly<Record<string, Pair>> = {
+  kernel: pair("#27a25e", "#37c27f"),
+  memcpy: pair("#e1b126", "#fec717"),
+  memset: pair("#8a6d3b", "#a48b79"),
+  communication: pair("#c36bca", "#e486df"),
+  runtime: pair("#7d53b4", "#9170e7"),
+  data_loading: pair("#e86c26", "#dd7f45"),
+  cpu_op: pair("#2971e3", "#528bbd"),
+  other: pair("#8d9aa6", "#cbcbcb"),
+  synchronisation: pair("#983206", "#a03b14"),
+  annotation: pair("#5fc1e3", "#89e6ff"),
+  python: pair("#044990", "#3554ba"),
+};
+
+export function partColor(colorKey: string, theme: ThemeName): string {
+  return (PART_COLORS[colorKey] ?? UNKNOWN_STAGE)[theme];
+}
+
 /** TensorBoard's own run colours, in its order. */
 const RUN_COLORS: readonly Pair[] = [
   pair("#425066", "#8e98a3"),

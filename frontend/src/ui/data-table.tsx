@@ -19,6 +19,8 @@ export interface Column<Row> {
   fileOnly?: boolean;
   /** Left out where the table is narrow, unless it is shown in full. */
   wide?: boolean;
+  /** Sentences: they take several lines rather than widen the table. */
+  wraps?: boolean;
 }
 
 interface Props<Row> {
@@ -32,7 +34,7 @@ interface Props<Row> {
   full?: boolean;
 }
 
-function cellContent<Row>(column: Column<Row>, row: Row): ComponentChildren {
+export function cellContent<Row>(column: Column<Row>, row: Row): ComponentChildren {
   if (column.cell) return column.cell(row);
   const value = column.raw(row);
   return value === null || value === undefined ? NOT_MEASURED : String(value);
@@ -41,7 +43,9 @@ function cellContent<Row>(column: Column<Row>, row: Row): ComponentChildren {
 export function DataTable<Row>({ caption, columns: all, rows, rowKey, full = false }: Props<Row>) {
   const columns = all.filter((column) => !column.fileOnly);
   const look = (column: Column<Row>): string =>
-    [column.numeric && "numeric", column.wide && !full && "wide-only"].filter(Boolean).join(" ");
+    [column.numeric && "numeric", column.wide && !full && "wide-only", column.wraps && "wraps"]
+      .filter(Boolean)
+      .join(" ");
   return (
     <div class="table-scroll" tabIndex={0} role="group" aria-label={caption}>
       <table class="data-table">

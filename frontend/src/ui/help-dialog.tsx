@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "./icons";
 
-const KEYS = [
+const CHART_KEYS = [
   ["?", "Open this help"],
   ["← →", "Move the cursor along a focused chart; with Shift, faster"],
   ["Home, End", "First and last point of the chart"],
@@ -13,6 +13,21 @@ const KEYS = [
   ["Alt + Scroll", "Zoom about the pointer"],
   ["Shift + Drag", "Move the window"],
   ["Double-click", "Show all steps"],
+  ["Enter", "Choose the profiled step at the cursor"],
+] as const;
+
+const TIMELINE_KEYS = [
+  ["W and S", "Zoom in and out, about the pointer or the selected event; + and − do the same"],
+  ["A and D", "Move the window; with Shift, faster"],
+  ["← →", "Select the event before or after in its row"],
+  ["↑ ↓", "Select the event around, or the longest inside"],
+  ["F", "Zoom to the selected event"],
+  ["L", "From device work to its launch, and back"],
+  ["/", "Search"],
+  ["N", "Next hit of the search; with Shift, the one before"],
+  ["[ and ]", "Step before, next step"],
+  ["0", "Show the whole step"],
+  ["Esc", "Unselect"],
 ] as const;
 
 export function HelpDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
@@ -30,16 +45,25 @@ export function HelpDialog({ open, onClose }: { open: boolean; onClose: () => vo
           <Icon name="close" />
         </button>
       </header>
-      <dl>
-        {KEYS.map(([key, meaning]) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{meaning}</dd>
-          </div>
-        ))}
-      </dl>
+      <h3>Charts</h3>
+      <KeyList keys={CHART_KEYS} />
+      <h3>Timeline of a profiled step</h3>
+      <KeyList keys={TIMELINE_KEYS} />
     </dialog>
+  );
+}
+
+function KeyList({ keys }: { keys: readonly (readonly [key: string, meaning: string])[] }) {
+  return (
+    <dl>
+      {keys.map(([key, meaning]) => (
+        <div key={key}>
+          <dt>
+            <kbd>{key}</kbd>
+          </dt>
+          <dd>{meaning}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }

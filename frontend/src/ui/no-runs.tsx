@@ -27,7 +27,7 @@ export function NoRuns({ skipped }: { skipped: readonly SkippedRun[] }) {
   }, []);
   return (
     <section class="state state-empty" aria-labelledby="no-runs">
-      <h2 id="no-runs">No step times in this log directory yet</h2>
+      <h2 id="no-runs">No step times and no profiles in this log directory yet</h2>
       <p>
         This page shows summaries that the <code>PerfMonitor</code> callback writes under the plugin name{" "}
         <code>tb_aiperf</code>. {sightedText(runs)} To record them, add the callback to the Trainer:
@@ -36,6 +36,10 @@ export function NoRuns({ skipped }: { skipped: readonly SkippedRun[] }) {
         {SNIPPET}
       </pre>
       <p>The first steps appear some ten seconds after the training has started and TensorBoard has reloaded.</p>
+      <p>
+        A trace file of torch.profiler becomes a run, too: <code>aiperf analyze TRACE --logdir DIR</code>, where DIR is
+        this log directory.
+      </p>
       {skipped.length > 0 && <Skipped skipped={skipped} />}
     </section>
   );

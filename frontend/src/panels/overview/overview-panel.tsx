@@ -75,4 +75,4 @@ function RunColumn({ run, overview, trend, scales }: ColumnProps) {
   );
 }
 
-export const overviewPanel: Panel = { id: "overview", title: "Overview", component: OverviewPanel };
+export const overviewPanel: Panel = { id: "overview", title: "Overview", component: OverviewPanel, ofSteps: true };

@@ -126,4 +126,4 @@ function useStableIdentity(values: readonly unknown[]): readonly unknown[] {
   return kept.values;
 }
 
-export const stepsPanel: Panel = { id: "steps", title: "Steps", component: StepsPanel };
+export const stepsPanel: Panel = { id: "steps", title: "Steps", component: StepsPanel, ofSteps: true };

@@ -2,6 +2,7 @@ import { count } from "../../format/number";
 import { setView, setZoom, view } from "../../state/store";
 import type { XAxis } from "../../state/view";
 import { Icon } from "../../ui/icons";
+import { Segmented } from "../../ui/segmented";
 
 const X_CHOICES: readonly { value: XAxis; title: string }[] = [
   { value: "step", title: "Step" },
@@ -15,13 +16,7 @@ export function StepsToolbar() {
   const zoomed = from !== null || to !== null;
   return (
     <div class="toolbar" role="group" aria-label="Chart settings">
-      <div class="segmented" role="group" aria-label="Horizontal axis">
-        {X_CHOICES.map(({ value, title }) => (
-          <button key={value} type="button" aria-pressed={x === value} onClick={() => setView({ x: value })}>
-            {title}
-          </button>
-        ))}
-      </div>
+      <Segmented label="Horizontal axis" value={x} choices={X_CHOICES} onChange={(value) => setView({ x: value })} />
       <label class="check">
         <input type="checkbox" checked={logY} onChange={(event) => setView({ logY: event.currentTarget.checked })} />
         Log scale

@@ -1,0 +1,42 @@
+import type { RunInfo } from "../../api/types";
+import { plural } from "../../format/number";
+import { withProfiles } from "../../state/profiles";
+import { catalogue, selection, toggleRun } from "../../state/store";
+
+/** None of the selected runs holds a profile: how to get one. */
+export function NoProfile() {
+  const others = withProfiles(catalogue.value?.runs ?? []);
+  const newest = others.reduce<RunInfo | null>(
+    (best, run) => (best === null || (run.last_update_unix_s ?? 0) > (best.last_update_unix_s ?? 0) ? run : best),
+    null,
+  );
+  const selected = selection.value.length;
+  return (
+    <section class="state state-empty" aria-labelledby="no-profile">
+      <h2 id="no-profile">
+        {selected === 1
+          ? "The selected run holds no profile"
+          : `None of the ${plural(selected, "selected run")} holds a profile`}
+      </h2>
+      {newest && (
+        <p>
+          {others.length === 1 ? "Another run has one" : `${plural(others.length, "other run")} have one`}:{" "}
+          <button type="button" class="link" onClick={() => toggleRun(newest.run, true)}>
+            Show {newest.run}
+          </button>
+        </p>
+      )}
+      <p>
+        A profile is a trace file of torch.profiler, read. This command writes one as a run of its own, where DIR is
+        this log directory:
+      </p>
+      <pre class="snippet" tabIndex={0} aria-label="Command that turns a trace file into a run">
+        aiperf analyze TRACE --logdir DIR
+      </pre>
+      <p>
+        TRACE is what torch.profiler exports, such as trace.json or rank0.pt.trace.json.gz; several ranks may be named
+        at once.
+      </p>
+    </section>
+  );
+}
