@@ -66,6 +66,7 @@ class AiPerfPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/api/v1/steps": _guarded(self._steps),
             "/api/v1/steps.csv": _guarded(self._steps_csv),
             "/api/v1/profile": _guarded(self._profile),
+            "/api/v1/profile-comparison": _guarded(self._profile_comparison),
             "/api/v1/timeline": _guarded(self._timeline),
         }
         for route, file in self._static.items():
@@ -132,6 +133,21 @@ class AiPerfPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             ),
             reports.profile_identity,
         )
+
+    def _profile_comparison(self, request: wrappers.Request) -> wrappers.Response:
+        def answer(reader: RunReader, given: Parameters) -> dict[str, Any]:
+            sides = (
+                reports.WindowChoice(
+                    given.required(f"{side}run"), given.text(f"{side}attempt"), given.whole(f"{side}window")
+                )
+                for side in ("", "other_")
+            )
+            return reports.compare_profiles(reader, *sides)
+
+        def identity(reader: RunReader, run: str) -> object:
+            return [reports.profile_identity(reader, each) for each in (run, request.args.get("other_run", ""))]
+
+        return self._answer(request, (*_PROFILE, *(f"other_{name}" for name in _PROFILE)), answer, identity)
 
     def _timeline(self, request: wrappers.Request) -> wrappers.Response:
         return self._answer(

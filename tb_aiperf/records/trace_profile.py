@@ -101,6 +101,16 @@ class OperatorShapeTimes(msgspec.Struct, frozen=True, kw_only=True):
     device_total_us: float
 
 
+class OperatorSteps(msgspec.Struct, frozen=True, kw_only=True):
+    """An operator step by step: [k] for the k steps of the profile. A call belongs to the step in which it begins.
+    The times are those of `OperatorTimes`."""
+
+    name: str
+    calls: list[int]
+    host_self_us: list[float]
+    device_us: list[float]
+
+
 class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     """All calls of an operator from one place of the program.
 
@@ -327,6 +337,7 @@ class TraceProfile(msgspec.Struct, frozen=True, kw_only=True):
     device_timeline_us: DeviceTimes | None
     operators: list[OperatorTimes]
     operators_by_shape: list[OperatorShapeTimes] | None
+    operators_by_step: list[OperatorSteps] | None
     call_sites: list[CallSite] | None
     modules: list[ModuleTimes] | None
     kernels: list[KernelTimes]

@@ -4,6 +4,7 @@ Every number is explained in `definitions`; `docs/http_api.md` describes the ans
 was not measured is None, and no answer holds NaN or infinity.
 """
 
+from tb_aiperf.reports.profile_comparison import WindowChoice, compare_profiles
 from tb_aiperf.reports.profiles import profile, profile_identity, timeline
 from tb_aiperf.reports.run_list import runs, skipped
 from tb_aiperf.reports.run_overview import overview
@@ -15,7 +16,9 @@ from tb_aiperf.reports.step_window import steps
 __all__ = [
     "BadRequestError",
     "NotFoundError",
+    "WindowChoice",
     "at_a_glance",
+    "compare_profiles",
     "overview",
     "profile",
     "profile_identity",

@@ -58,6 +58,10 @@ DEFINITIONS: dict[str, str] = {
     "with each other rather than with steps that were not recorded.",
     "profile.step_time": "From the step's mark, but no sooner than the step before it ends, to the end of the mark and "
     "of the last device work launched inside it. Figures over steps leave partial ones out, unless all are.",
+    "profile.comparison": "Mean per step of the other window minus that of the baseline, over steps that are not "
+    "partial.",
+    "profile.comparison.interval": "95 % bootstrap interval of the difference over steps; a change is clear where it "
+    "leaves out 0.",
     "profile.dilation": "Median wall-clock of the profiled steps over the median of the nearest unprofiled ones (up to "
     "50 on each side), the profiler's own stage left out of both; with its 95 % bootstrap interval over steps.",
     "profile.step_time.n": "Number of steps behind the figures.",

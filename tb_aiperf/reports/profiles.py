@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tb_aiperf.analysis.dilation import dilation, neighbours
-from tb_aiperf.records import CATEGORIES, CollectiveCalls, CollectivesProfile, StepProfile, TraceProfile
+from tb_aiperf.records import CATEGORIES, CollectiveCalls, CollectivesProfile, ProfileWindow, StepProfile, TraceProfile
 from tb_aiperf.reports.headline import Part, sentence, within_sentence
 from tb_aiperf.reports.selection import NotFoundError, find_run, group_of_run
 from tb_aiperf.storage.codec import DamagedChunkError
@@ -28,10 +28,7 @@ def profile(reader: RunReader, run: str, attempt: str | None = None, window: int
     """See `docs/http_api.md`, `api/v1/profile`. Raises NotFoundError."""
     index = find_run(reader, run)
     chosen = _choose(index, attempt, window)
-    try:
-        read = reader.window(run, chosen.attempt.id, chosen.number)
-    except DamagedChunkError as error:
-        raise NotFoundError(f"{error}; analyse its trace again") from None
+    read = _read(reader, run, chosen)
     ranks, collectives, damage = _across_ranks(reader, index, chosen)
     return {
         "run": run,
@@ -87,6 +84,14 @@ def timeline(reader: RunReader, run: str, attempt: str, window: int, index: int)
         "duration_ns": read.duration.tolist(),
         "launch": read.launch.tolist(),
     }
+
+
+def find_window(
+    reader: RunReader, run: str, attempt: str | None, window: int | None
+) -> tuple[WindowIndex, TraceProfile]:
+    """The window that is meant and its profile. Raises NotFoundError."""
+    chosen = _choose(find_run(reader, run), attempt, window)
+    return chosen, _read(reader, run, chosen).profile
 
 
 def listed_profiles(index: RunIndex) -> list[dict[str, Any]]:
@@ -176,6 +181,13 @@ def _dilation(reader: RunReader, index: RunIndex, chosen: WindowIndex) -> dict[s
     around = neighbours(table.step, listed.first, listed.last, touched)
     found = dilation((own - cost)[inside], (own - cost)[around])
     return None if found is None else asdict(found)
+
+
+def _read(reader: RunReader, run: str, chosen: WindowIndex) -> ProfileWindow:
+    try:
+        return reader.window(run, chosen.attempt.id, chosen.number)
+    except DamagedChunkError as error:
+        raise NotFoundError(f"{error}; analyse its trace again") from None
 
 
 def _part(name: str, times: Sequence[float]) -> Part:

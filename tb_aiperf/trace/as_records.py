@@ -14,6 +14,7 @@ from tb_aiperf.records import (
     MemoryHolder,
     ModuleTimes,
     OperatorShapeTimes,
+    OperatorSteps,
     OperatorTimes,
     StepProfile,
 )
@@ -23,7 +24,7 @@ from tb_aiperf.trace.kernels import KernelTable
 from tb_aiperf.trace.kinds import COLLECTIVE_KERNEL, name_mask
 from tb_aiperf.trace.memory import NO_OPERATOR, DeviceMemory
 from tb_aiperf.trace.modules import ModuleTable
-from tb_aiperf.trace.operators import OperatorTable
+from tb_aiperf.trace.operators import OperatorStepTable, OperatorTable
 from tb_aiperf.trace.steps import Steps
 from tb_aiperf.trace.table import IntArray, Trace
 
@@ -89,6 +90,20 @@ def _operator_times(table: OperatorTable) -> Iterator[dict[str, Any]]:
     names = ("calls", "host_self_us", "host_total_us", "device_us", "device_total_us")
     for row in zip(table.calls.tolist(), *map(all_microseconds, columns), strict=True):
         yield dict(zip(names, row, strict=True))
+
+
+def operator_step_records(trace: Trace, table: OperatorStepTable) -> list[OperatorSteps]:
+    """Most time first."""
+    rows = zip(table.name.tolist(), table.calls.tolist(), table.host_self, table.device_self, strict=True)
+    return [
+        OperatorSteps(
+            name=trace.names[name],
+            calls=calls,
+            host_self_us=all_microseconds(host_self),
+            device_us=all_microseconds(device_self),
+        )
+        for name, calls, host_self, device_self in rows
+    ]
 
 
 def module_records(trace: Trace, table: ModuleTable) -> list[ModuleTimes]:

@@ -11,6 +11,10 @@ MAX_ROWS = 2000
 #: Rows of `call_sites`, which are longer: tens of frames each.
 MAX_CALL_SITES = 500
 
+#: Rows of `operators_by_step`, and values of each kind in it: a profile of many steps keeps fewer operators.
+MAX_STEP_ROWS = 200
+MAX_STEP_VALUES = 20_000
+
 Row = TypeVar("Row")
 
 

@@ -16,6 +16,7 @@ from tb_aiperf.trace.totals import Integers, Totals
 
 if TYPE_CHECKING:
     from tb_aiperf.trace.segments import Segment
+    from tb_aiperf.trace.steps import Steps
 
 #: Of an `OperatorTable`, without its keys.
 _COLUMNS = 5
@@ -62,6 +63,20 @@ class OperatorTable:
         return len(self.name)
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorStepTable:
+    """k operators over s steps, most time first.
+
+    name: [k] index into `Trace.names`. calls, host_self, device_self: [k, s] as in `OperatorTable`, of the calls that
+    begin in each step.
+    """
+
+    name: IntArray
+    calls: IntArray
+    host_self: IntArray
+    device_self: IntArray
+
+
 def find_operators(trace: Trace, launches: Launches) -> OperatorCalls:
     """Nest the operators and give each the device work that it launched."""
     total = int((trace.device.end - trace.device.start).sum())
@@ -90,9 +105,11 @@ class OperatorTotals:
     unattributed: nanoseconds of device work that no operator launched.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, steps: Steps) -> None:
         self.unattributed = 0
+        self._steps = steps
         self._has_shapes = False
+        self._by_step = Totals(2, (np.add,) * 3)
         self._by_name = Totals(2, (np.add,) * _COLUMNS)
         self._by_shape = Totals(2, (np.add,) * _COLUMNS)
 
@@ -102,8 +119,38 @@ class OperatorTotals:
         times = _times(operators, segment.clip_nesting(operators.nesting), segment.begins(operators.calls.start))
         self._by_name.add(*_add_up(operators, times, by_shape=False))
         self._by_shape.add(*_add_up(operators, times, by_shape=True))
+        if self._steps.marked:
+            self._add_steps(operators, times)
         self._has_shapes |= bool((operators.calls.shapes >= 0).any())
         self.unattributed += operators.unattributed
+
+    def _add_steps(self, operators: OperatorCalls, times: tuple[IntArray, ...]) -> None:
+        start = operators.calls.start
+        step = np.searchsorted(self._steps.start, start, side="right") - 1
+        inside = np.flatnonzero((step >= 0) & (start < self._steps.end[step]))
+        name, step = operators.calls.name[inside], step[inside]
+        first, label = label_groups(name, step)
+        count, host_self, _, device_self, _ = times
+        columns = (sums(label, column[inside], len(first)) for column in (count, host_self, device_self))
+        self._by_step.add(name[first], step[first], *columns)
+
+    def by_step(self, most: int) -> OperatorStepTable | None:
+        """The operators with the most time, at most `most` of them, step by step; None without step marks."""
+        if not self._steps.marked:
+            return None
+        name, step, calls, host_self, device_self = self._by_step.columns()
+        names, row = np.unique(name, return_inverse=True)
+        total = sums(row, host_self + device_self, len(names))
+        kept = np.lexsort((names, -total))[:most]
+        place = np.full(len(names), -1, np.int64)
+        place[kept] = np.arange(len(kept))
+        chosen = place[row] >= 0
+        tables = []
+        for column in (calls, host_self, device_self):
+            table = np.zeros((len(kept), len(self._steps)), np.int64)
+            table[place[row[chosen]], step[chosen]] = column[chosen]
+            tables.append(table)
+        return OperatorStepTable(names[kept], *tables)
 
     def by_name(self) -> OperatorTable:
         """All operators so far."""

@@ -13,6 +13,7 @@ from tb_aiperf.trace.as_records import (
     module_records,
     operator_records,
     operator_shape_records,
+    operator_step_records,
     step_records,
     timeline_record,
 )
@@ -25,7 +26,7 @@ from tb_aiperf.trace.device_work import DeviceWork
 from tb_aiperf.trace.evidence import EvidenceFinder
 from tb_aiperf.trace.findings import find_findings
 from tb_aiperf.trace.kernels import KernelTotals
-from tb_aiperf.trace.limits import MAX_ROWS, keep_largest
+from tb_aiperf.trace.limits import MAX_ROWS, MAX_STEP_ROWS, MAX_STEP_VALUES, keep_largest
 from tb_aiperf.trace.memory import MemoryTotals
 from tb_aiperf.trace.modules import ModuleTotals
 from tb_aiperf.trace.operations import Operations
@@ -53,7 +54,7 @@ class TraceReading:
         self._timeline = DeviceTimelineTotals()
         self._checks = Checks(source.trace)
         self._overhead = OverheadTotal(source.steps)
-        self._operators = OperatorTotals()
+        self._operators = OperatorTotals(source.steps)
         self._kernels = KernelTotals()
         self._modules = ModuleTotals()
         self._memory = MemoryTotals(source.memory)
@@ -99,6 +100,7 @@ class TraceReading:
             if shapes is None
             else keep_largest(shapes, lambda row: row.host_self_us + row.device_us, "operators by shape", MAX_ROWS)
         )
+        by_step = self._operators.by_step(min(MAX_STEP_ROWS, MAX_STEP_VALUES // max(1, len(steps))))
         call_sites, fewer_sites = self._call_sites.result(by_name)
         device_work, less_work = self._device_work.result()
         operations = self._operations.result()
@@ -128,6 +130,7 @@ class TraceReading:
             device_timeline_us=None if timeline is None else timeline_record(timeline),
             operators=operators,
             operators_by_shape=shapes,
+            operators_by_step=None if by_step is None else operator_step_records(trace, by_step),
             call_sites=call_sites,
             modules=None if modules is None else module_records(trace, modules),
             kernels=kernels,

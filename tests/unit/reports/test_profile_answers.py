@@ -344,6 +344,7 @@ def test_every_figure_of_the_profile_panel_is_defined() -> None:
             f"profile.{key}"
             for key in ("step_time", "partial", "categories", "idle", "overhead", "unattributed", "dilation")
         ),
+        *(f"profile.{key}" for key in ("comparison", "comparison.interval")),
         *(f"profile.{key}" for key in ("call_site", "module", "device_work", "category.share")),
         *(f"profile.step_time.{key}" for key in ("n", "mean", "median", "min", "max")),
         *(f"profile.finding.{key}" for key in ("share", "speedup")),

@@ -60,6 +60,7 @@ def profile(*steps: StepProfile, **fields: Any) -> TraceProfile:
             )
         ],
         "operators_by_shape": None,
+        "operators_by_step": None,
         "call_sites": None,
         "modules": None,
         "kernels": [KernelTimes(name="gemm", communication=False, calls=3, total_us=9.0, min_us=2.0, max_us=4.0)],

@@ -36,7 +36,7 @@ def backward(name: str, ts: float, dur: float, sequence: int, tid: int = 2) -> E
 
 
 def sites_of(source: TraceSource) -> tuple[list[CallSite] | None, list[str]]:
-    found, operators = CallSites(), OperatorTotals()
+    found, operators = CallSites(), OperatorTotals(source.steps)
     for segment in source.segments():
         found.add(segment)
         operators.add(segment)

@@ -7,7 +7,6 @@ import json
 import random
 import sys
 from dataclasses import fields
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 

@@ -40,7 +40,8 @@ def test_the_json_has_the_documented_form(tmp_path: Path) -> None:
     (trace,) = document["traces"]
     assert list(trace) == [
         "path", "rank", "world_size", "device", "marked", "warnings", "steps", "device_timeline_us", "operators",
-        "operators_by_shape", "call_sites", "modules", "kernels", "device_work", "unattributed_device_us", "memory",
+        "operators_by_shape", "operators_by_step", "call_sites", "modules", "kernels", "device_work",
+        "unattributed_device_us", "memory",
         "collectives", "profiler_overhead_us", "findings",
     ]  # fmt: skip
     assert trace["path"] == str(path)
@@ -73,6 +74,9 @@ def test_the_json_has_the_documented_form(tmp_path: Path) -> None:
         }
     ]
     assert trace["operators_by_shape"] is None
+    assert trace["operators_by_step"] == [
+        {"name": "aten::mm", "calls": [1], "host_self_us": [20.0], "device_us": [20.5]}
+    ]
     assert trace["modules"] is None
     assert trace["kernels"] == [
         {"name": "gemm", "communication": False, "calls": 1, "total_us": 20.5, "min_us": 20.5, "max_us": 20.5}
@@ -160,3 +164,36 @@ def test_one_bad_file_is_an_error_that_names_it(tmp_path: Path) -> None:
 def test_markup_in_names_stays_text(tmp_path: Path) -> None:
     name = "<img src=x onerror=alert(1)>"
     assert profile(tmp_path, [span(name, 0, 10)]).operators[0].name == name
+
+
+def test_operators_step_by_step(tmp_path: Path) -> None:
+    """Step 4 runs an operator in another and once more, step 5 once; what begins outside of steps counts nowhere."""
+    events = [
+        span("aten::mm", 10, 5),
+        mark(4, 100, 100),
+        span("aten::linear", 110, 40),
+        span("aten::mm", 120, 20),
+        launch(1, 125, 5),
+        span("aten::mm", 160, 10),
+        mark(5, 200, 100),
+        kernel(1, 205, 30),
+        span("aten::mm", 250, 7),
+    ]
+    found = profile(tmp_path, events)
+    assert found.operators_by_step is not None
+    rows = {row.name: (row.calls, row.host_self_us, row.device_us) for row in found.operators_by_step}
+    assert [(step.start_us, step.duration_us) for step in found.steps] == [(90.0, 135.0), (225.0, 65.0)]
+    assert rows == {
+        "aten::mm": ([2, 1], [30.0, 7.0], [30.0, 0.0]),
+        "aten::linear": ([1, 0], [20.0, 0.0], [0.0, 0.0]),
+    }
+
+
+def test_operators_step_by_step_need_marks_and_stay_few(tmp_path: Path) -> None:
+    assert profile(tmp_path, [span("aten::mm", 10, 5)]).operators_by_step is None
+    marks = [mark(number, 100.0 * number, 100) for number in range(400)]
+    many = [span(f"op{name}", 100.0 * name + 1, 1 + name % 50) for name in range(300)]
+    found = profile(tmp_path, [*marks, *many]).operators_by_step
+    assert found is not None
+    assert len(found) == 20_000 // 400
+    assert min(sum(row.host_self_us) for row in found) >= 42
