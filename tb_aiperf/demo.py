@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 READ_DELAY_S = 0.002
 BATCH_SIZE = 32
 EPOCHS = 6
+#: Steps that torch.profiler records: early and late, so that two profiles can be compared.
+PROFILED_STEPS = "30:35, 200:205"
 
 
 class DemoError(Exception):
@@ -26,7 +28,7 @@ class DemoError(Exception):
 def train_demo(
     logdir: Path, *, epochs: int = EPOCHS, read_delay_s: float = READ_DELAY_S, progress: bool = True
 ) -> Path:
-    """Train a small convolutional network on scikit-learn's digits with `PerfMonitor`.
+    """Train a small convolutional network on scikit-learn's digits with both callbacks.
 
     Returns the run's folder, `logdir/digits/version_<n>`. Raises DemoError where Lightning or scikit-learn is missing.
     """
@@ -40,7 +42,7 @@ def train_demo(
         from torch.utils.data import DataLoader, Dataset
     except ImportError as error:
         raise DemoError(f"the demo trains a model and needs {error.name}. pip install 'tb_aiperf[demo]'") from error
-    from tb_aiperf.callbacks import PerfMonitor
+    from tb_aiperf.callbacks import PerfMonitor, StepProfiler
 
     class SlowDigits(Dataset[Any]):
         """Digits read one by one, each with the delay of a slow disk. images [n, 1, 8, 8], labels [n]."""
@@ -108,7 +110,11 @@ def train_demo(
             log_every_n_steps=10,
             enable_progress_bar=progress,
             enable_model_summary=False,
-            callbacks=[PerfMonitor(), ModelCheckpoint(monitor="val/accuracy", mode="max")],
+            callbacks=[
+                PerfMonitor(),
+                StepProfiler(PROFILED_STEPS, record_shapes=True, profile_memory=True, on_demand=False),
+                ModelCheckpoint(monitor="val/accuracy", mode="max"),
+            ],
         )
         trainer.fit(
             DigitClassifier(),

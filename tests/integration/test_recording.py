@@ -192,19 +192,19 @@ def test_a_killed_training_keeps_all_but_the_last_flush(tmp_path: Path) -> None:
     assert killed - started[len(steps)] <= 2.0
 
 
-def train_on_two_processes(folder: Path, monitor: str) -> list[dict[str, Any]]:
-    """The runs that a training on two processes leaves, with `monitor` as the expression for its callback."""
+def train_on_two_processes(folder: Path, callbacks: str) -> list[dict[str, Any]]:
+    """The runs that a training on two processes leaves, with `callbacks` as the expressions for its callbacks."""
     path = script(
         f"""
         import os
         from lightning.pytorch import Trainer
         from lightning.pytorch.loggers import TensorBoardLogger
-        from tb_aiperf.callbacks import PerfMonitor
+        from tb_aiperf.callbacks import PerfMonitor, StepProfiler
         from tests.integration import trainings as t
 
         if __name__ == "__main__":
             trainer = Trainer(
-                logger=TensorBoardLogger({str(folder)!r}, name="net"), callbacks=[{monitor}],
+                logger=TensorBoardLogger({str(folder)!r}, name="net"), callbacks=[{callbacks}],
                 accelerator="cpu", devices=2, strategy="ddp", max_epochs=2,
                 enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
             )
@@ -217,7 +217,7 @@ def train_on_two_processes(folder: Path, monitor: str) -> list[dict[str, Any]]:
     assert done.returncode == 0, done.stderr[-2000:]
     runs: list[dict[str, Any]] = reports.runs(RunReader(DirectorySource(str(folder))))["runs"]
     for run in runs:
-        assert load(folder, run["run"]).table.steps_only().step.tolist() == list(range(20))
+        assert not run["loops"] or load(folder, run["run"]).table.steps_only().step.tolist() == list(range(20))
     return runs
 
 

@@ -26,6 +26,7 @@ from tb_aiperf.storage.directory import DirectorySource
 from tb_aiperf.storage.reader import RunReader
 from tb_aiperf.storage.requests import Request, read_request, write_request
 from tests.integration import trainings as t
+from tests.integration.test_recording import train_on_two_processes
 
 QUIET: dict[str, Any] = {
     "accelerator": "cpu",
@@ -303,6 +304,30 @@ def test_a_handler_that_fails_costs_nothing(messages: pytest.LogCaptureFixture) 
     assert "trace_handler failed" in messages.text
     assert seen[0].profile is not None
     assert seen[0].profile.path == seen[0].path
+
+
+@pytest.mark.slow
+def test_two_processes_each_record_the_same_steps(tmp_path: Path) -> None:
+    """A file and a profile for each chosen rank, matched across ranks by their collectives."""
+    profiler = "StepProfiler('5:8', ranks='all', verbose=False)"
+    runs = train_on_two_processes(tmp_path, f"PerfMonitor(resources=False), {profiler}")
+    reader = RunReader(DirectorySource(str(tmp_path)))
+    assert [run["run"] for run in runs] == ["net/version_0", "net/version_0/rank_1"]
+    for rank, run in enumerate(runs):
+        (listed,) = run["profiles"]
+        assert (listed["first_step"], listed["last_step"]) == (5, 7)
+        answer = reports.profile(reader, run["run"])
+        assert (answer["rank"], answer["profile"]["rank"], answer["world_size"]) == (rank, rank, 2)
+        assert len(list((tmp_path / run["run"]).glob("*.pt.trace.json.gz"))) == 1
+        assert all(step["categories_us"]["communication"] > 0 for step in answer["profile"]["steps"])
+        assert answer["collectives"]["ranks"] == [0, 1]
+        assert {row["operation"] for row in answer["collectives"]["operations"]} >= {"all_reduce"}
+
+
+@pytest.mark.slow
+def test_only_the_chosen_rank_is_profiled(tmp_path: Path) -> None:
+    runs = train_on_two_processes(tmp_path, "StepProfiler('5:8', ranks=[1], verbose=False)")
+    assert [(run["run"], run["loops"], len(run["profiles"])) for run in runs] == [("net/version_0/rank_1", [], 1)]
 
 
 def test_a_request_while_the_training_runs(tmp_path: Path) -> None:
