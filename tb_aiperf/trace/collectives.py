@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,9 @@ from tb_aiperf.trace.table import DeviceSpans, IntArray, SmallArray, Spans, Trac
 
 if TYPE_CHECKING:
     from tb_aiperf.trace.segments import Segment
+
+#: Collectives of a rank that are kept to be matched: more than 1000 steps have. Each takes about 400 bytes then.
+MAX_CALLS = 100_000
 
 _OPERATIONS = (
     ("all_reduce", re.compile(r"all_?reduce", re.IGNORECASE)),
@@ -87,13 +90,14 @@ class Match:
 
 
 class CollectiveFinder:
-    """The collectives of a trace, segment by segment: kernels if there are any, else ranges of a CPU backend."""
+    """The collectives of a trace, segment by segment: kernels if there are any, else ranges of a CPU backend.
 
-    def __init__(self) -> None:
-        self._kernels: list[Spans] = []
-        self._recorded: list[SmallArray] = []
-        self._host: list[Spans] = []
-        self._left_out = 0
+    limit: how many are kept, those that begin first.
+    """
+
+    def __init__(self, limit: int = MAX_CALLS) -> None:
+        self._kernels = _Kept(limit)
+        self._host = _Kept(limit)
 
     def add(self, segment: Segment) -> None:
         """Take the collectives that begin in a segment."""
@@ -107,27 +111,17 @@ class CollectiveFinder:
         self._add(trace, trace.device.select(collective_kernels(trace)), trace.operators, trace.annotations)
 
     def _add(self, trace: Trace, kernels: DeviceSpans, *host: Spans) -> None:
-        if len(kernels):
-            kernels = kernels.select(np.argsort(kernels.start, kind="stable"))
-            self._kernels.append(_spans([kernels]))
-            self._recorded.append(kernels.collective)
-            self._host.clear()
-        if not self._kernels:
+        self._kernels.add(_spans([kernels]), kernels.collective)
+        if not self._kernels.count:
             named = name_mask(trace.names, HOST_COLLECTIVE)
             ranges = _spans([part.select(named[part.name]) for part in host])
-            if len(ranges):
-                self._host.append(ranges.select(np.argsort(ranges.start, kind="stable")))
+            self._host.add(ranges, np.full(len(ranges), -1, np.int32))
 
     def collectives(self, trace: Trace) -> list[Collective]:
         """All collectives in order of their start. trace: tells what is known of the whole file."""
-        if not self._kernels and not self._host:
-            return []
-        table = _spans(self._kernels or self._host)
-        recorded = np.concatenate(self._recorded).tolist() if self._recorded else [-1] * len(table)
-        rows = zip(table.name.tolist(), table.start.tolist(), table.end.tolist(), recorded, strict=True)
         operation = _Operations()
         found = []
-        for name, start, end, row in rows:
+        for name, start, end, row in self._found.rows():
             arguments = trace.collectives[row] if row >= 0 else None
             found.append(
                 Collective(
@@ -142,10 +136,47 @@ class CollectiveFinder:
             )
         return found
 
+    def warnings(self) -> list[str]:
+        """How many were not kept, if any."""
+        found = self._found
+        if not found.left_out:
+            return []
+        return [f"only the first {found.count:,} collectives are compared across ranks, {found.left_out:,} are not"]
+
+    @property
+    def _found(self) -> _Kept:
+        return self._kernels if self._kernels.count else self._host
+
+
+class _Kept:
+    """The first `limit` of collectives that come in batches, one in time after the other."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._spans: list[Spans] = []
+        self._recorded: list[SmallArray] = []
+        self.count = 0
+        self.left_out = 0
+
+    def add(self, spans: Spans, recorded: SmallArray) -> None:
+        """Take a batch. recorded: index into `Trace.collectives`, -1 for none."""
+        order = np.argsort(spans.start, kind="stable")[: self._limit - self.count]
+        self._spans.append(spans.select(order))
+        self._recorded.append(recorded[order])
+        self.count += len(order)
+        self.left_out += len(spans) - len(order)
+
+    def rows(self) -> Iterator[tuple[int, int, int, int]]:
+        """Name, start and end of each, and what is recorded of it."""
+        if self.count:
+            table = _spans(self._spans)
+            recorded = np.concatenate(self._recorded)
+            yield from zip(*(c.tolist() for c in (table.name, table.start, table.end, recorded)), strict=True)
+
 
 def find_collectives(trace: Trace) -> list[Collective]:
     """Collectives of a trace in order of their start: kernels if there are any, else ranges of a CPU backend."""
-    finder = CollectiveFinder()
+    finder = CollectiveFinder(limit=max(len(trace.device), len(trace.operators) + len(trace.annotations)))
     finder.add_all(trace)
     return finder.collectives(trace)
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tb_aiperf.trace import compiled
+from tb_aiperf.trace.collective_list import CollectiveList
 from tb_aiperf.trace.events import EXACT_MICROSECONDS, Event, Label, SpanArguments
 from tb_aiperf.trace.kinds import Kind, kind_of
 from tb_aiperf.trace.notes import Notes
@@ -34,9 +35,13 @@ from tb_aiperf.trace.table import (
 
 #: A longer duration or a later time is a counter that overflowed, not a measurement.
 MAX_DURATION_US = 7 * 86_400e6
+#: Durations in nanoseconds (146 years), or bytes, may add up to this for each kind of event: half of what int64 holds.
+MAX_SUM = float(1 << 62)
 MAX_TIME_US = float(1 << 52)
 #: Distinct texts of one sort; a real trace has thousands. What comes later shares one, so that memory is bounded.
-MAX_TEXTS = 1_000_000
+MAX_TEXTS = 1 << 17
+#: Their bytes: names of kernels have some thousand characters.
+MAX_TEXT_BYTES = 32 << 20
 MAX_UNKNOWN_CATEGORIES = 20
 OTHER_NAMES = "(other names)"
 OTHER_SHAPES = b'"(other shapes)"'
@@ -69,17 +74,24 @@ class _Index(dict[Any, int]):
 
 
 class _Texts(_Index):
-    """An `_Index` of up to MAX_TEXTS texts, the last of which stands for all that come later."""
+    """An `_Index` of up to MAX_TEXTS texts, the last of which stands for all that come later.
 
-    def __init__(self, rest: str | bytes, on_full: Callable[[], None]) -> None:
+    on_full: told how many came before.
+    """
+
+    def __init__(self, rest: str | bytes, on_full: Callable[[int], None]) -> None:
         self._rest = rest
         self._on_full = on_full
+        self._room = MAX_TEXT_BYTES
 
     def __missing__(self, value: Any) -> int:
-        if len(self) < MAX_TEXTS - 1:
+        self._room -= len(value)
+        if len(self) < MAX_TEXTS - 1 and self._room >= 0:
             return super().__missing__(value)
+        # Even a short one that would fit: which are told apart must not depend on their length.
+        self._room = -1
         if self._rest not in self:
-            self._on_full()
+            self._on_full(len(self))
             super().__missing__(self._rest)
         return self[self._rest]
 
@@ -118,9 +130,9 @@ class Columns:
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
         self.unknown_categories: dict[str, int] = {}
-        self.collectives: list[CollectiveArguments] = []
-        self._names = _Texts(OTHER_NAMES, lambda: self._note_full("names"))
-        self._shapes = _Texts(OTHER_SHAPES, lambda: self._note_full("input shapes"))
+        self.collectives = CollectiveList()
+        self._names = _Texts(OTHER_NAMES, lambda count: self._note_full(count, "names"))
+        self._shapes = _Texts(OTHER_SHAPES, lambda count: self._note_full(count - 1, "input shapes"))
         self._shapes[b""] = 0
         self._threads = _Threads()
         self._makers: dict[type[Table], Callable[[list[Event]], Table]] = {
@@ -132,6 +144,7 @@ class Columns:
             MemoryEvents: self._memory,
         }
         self._parts: dict[type[Table], list[Table]] = {}
+        self._taken: dict[type[Table], float] = {}
         self._scanner = None
         if compiled.native is not None:
             self._scanner = compiled.native.Scanner(_kind_name, self._names, self._threads, self._shapes)
@@ -199,8 +212,23 @@ class Columns:
         if not parts:
             return _table(kind, _no_columns(kind))
         if len(parts) == 1:
-            return parts[0]  # type: ignore[no-any-return]
-        return kind(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(kind)))
+            return self._bounded(kind, parts[0])
+        columns = (np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(kind))
+        return self._bounded(kind, kind(*columns))
+
+    def _bounded(self, kind: type[T], table: Any) -> T:
+        """The rows whose durations, or bytes, may be added up: no sum of them must wrap."""
+        amounts = table.size if isinstance(table, MemoryEvents) else table.end - table.start
+        amounts = np.abs(amounts.astype(np.float64))
+        taken = self._taken.get(kind, 0.0)
+        self._taken[kind] = taken + float(amounts.sum())
+        if self._taken[kind] > MAX_SUM:
+            fitting = taken + np.cumsum(amounts) <= MAX_SUM
+            self._taken[kind] = taken + float(amounts[fitting].sum())
+            what = "bytes" if isinstance(table, MemoryEvents) else "durations"
+            self.notes.add(f"an event was dropped, as {what} add up to the impossible", count=int((~fitting).sum()))
+            table = table.select(fitting)
+        return table  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
         """Rows that have not been taken."""
@@ -322,8 +350,8 @@ class Columns:
         if impossible:
             self.notes.add("an event with an impossible time or duration was dropped", count=impossible)
 
-    def _note_full(self, what: str) -> None:
-        self.notes.add(f"the file has more than {MAX_TEXTS - 1:,} different {what}; those that come later are one")
+    def _note_full(self, count: int, what: str) -> None:
+        self.notes.add(f"the file has more than {count:,} different {what}; those that come later are one")
 
     def _count_unknown(self, category: str, count: int) -> None:
         if category not in self.unknown_categories and len(self.unknown_categories) >= MAX_UNKNOWN_CATEGORIES:

@@ -188,7 +188,8 @@ class _Curve:
         group = int(np.searchsorted(self._edges, first, side="right")) - 1
         while group < len(self._best) and self._edges[group] < self._seen:
             low, high = max(int(self._edges[group]), first), min(int(self._edges[group + 1]), self._seen)
-            highest = rows[:, low - first + int(rows[0, low - first : high - first].argmax())]
+            # A copy: a view would keep all rows.
+            highest = rows[:, low - first + int(rows[0, low - first : high - first].argmax())].copy()
             best = self._best[group]
             if best is None or highest[0] > best[0]:
                 self._best[group] = highest

@@ -122,6 +122,7 @@ class TraceReading:
                 *trace.warnings,
                 *steps.warnings,
                 *self._checks.warnings(),
+                *self._collectives.warnings(),
                 *fewer_shapes,
                 *fewer_sites,
                 *less_work,

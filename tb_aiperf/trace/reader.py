@@ -115,11 +115,12 @@ class _Reading:
         for category, count in columns.unknown_categories.items():
             self._notes.add(f"events of the unknown category {category!r} were left out", count=count)
         return Trace(
-            path=os.fspath(self._path),
+            # As text that any encoding takes: a name may hold bytes that are none.
+            path=os.fsencode(self._path).decode("utf-8", "replace"),
             names=Names(columns.names),
             shapes=columns.shapes,
             threads=columns.threads,
-            collectives=tuple(columns.collectives),
+            collectives=columns.collectives,
             operators=operators,
             annotations=annotations,
             runtime=runtime,

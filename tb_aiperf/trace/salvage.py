@@ -102,6 +102,11 @@ def salvage(text: bytes, offset: int, last: bool, notes: Notes) -> Salvaged:
             event = _decode_piece(text[start : match.start() + 1], offset + start, notes)
             if event is not None:
                 return Salvaged([*events, event], match.end(1), at_end=True)
+        if last and stop is not None and index == len(starts) - 1:
+            event = _decode_piece(text[start:stop], offset + start, notes)
+            if event is not None:
+                _note_dropped(text[stop:end], offset + stop, False, notes)
+                return Salvaged([*events, event], len(text))
         if not (pieces or last) and len(candidates) < MAX_PIECES:
             return Salvaged(events, start)
         events += _events_among(text[start : ends[index]], offset + start, notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -173,7 +173,7 @@ class Trace:
     names: tuple[str, ...]
     shapes: tuple[str, ...]
     threads: tuple[tuple[int | str, int | str], ...]
-    collectives: tuple[CollectiveArguments, ...]
+    collectives: Sequence[CollectiveArguments]
     operators: OperatorSpans
     annotations: AnnotationSpans
     runtime: RuntimeSpans

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from tb_aiperf.records import StepTimeline
 from tb_aiperf.trace import reader, spill, windows
 from tb_aiperf.trace.large import LargeTrace
 from tb_aiperf.trace.profile import TraceReading
@@ -16,14 +19,19 @@ SMALL = sorted(path for path in ORACLES.rglob("*.json") if "expected" not in pat
 
 
 def segments_with_the_figures_of_the_whole(path: Path, memory_bytes: int) -> int:
-    whole = TraceReading(WholeTrace(reader.read_trace(path)))
+    whole = TraceReading(WholeTrace(reader.read_trace(path)), timelines=True)
     with reader.open_trace(path, memory_bytes) as source:
         assert isinstance(source, LargeTrace)
         count = len(list(source.segments()))
-        large = TraceReading(source)
+        large = TraceReading(source, timelines=True)
         assert large.profile() == whole.profile()
         assert large.calls() == whole.calls()
+        assert list(map(columns, large.timelines())) == list(map(columns, whole.timelines()))
     return count
+
+
+def columns(timeline: StepTimeline) -> dict[str, Any]:
+    return {name: np.asarray(value).tolist() for name, value in vars(timeline).items() if name != "lanes"}
 
 
 @needs_traces

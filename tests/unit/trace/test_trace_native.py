@@ -515,7 +515,7 @@ def test_a_file_of_too_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result["unknown"] == {"what 0": 1, "what 1": 1, "(other categories)": 7}
     assert result["warnings"] == [
         "the file has more than 3 different names; those that come later are one",
-        "the file has more than 3 different input shapes; those that come later are one",
+        "the file has more than 2 different input shapes; those that come later are one",
     ]
 
 

@@ -58,8 +58,15 @@ def _cuts_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def figures(source: TraceSource) -> Any:
-    reading = TraceReading(source)
-    return msgspec.to_builtins([reading.profile(), reading.calls()])
+    reading = TraceReading(source, timelines=True)
+    timelines = [
+        {
+            name: np.asarray(value).tolist() if isinstance(value, np.ndarray) else value
+            for name, value in columns.items()
+        }
+        for columns in map(vars, reading.timelines())
+    ]
+    return msgspec.to_builtins([reading.profile(), reading.calls(), timelines])
 
 
 moments, lengths, threads = st.integers(0, 20), st.integers(0, 12), st.integers(1, 2)
