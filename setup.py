@@ -1,4 +1,6 @@
-"""Packaging: the Python package, its compiled part, the adapters from ``callbacks/`` and the panels from ``frontend/``."""
+"""Packaging: the Python package with its compiled part, the Lightning adapters from ``callbacks/`` and the built panels
+from ``frontend/``.
+"""
 
 from __future__ import annotations
 

@@ -8,33 +8,43 @@ from typing import overload
 
 from tb_aiperf.trace.table import CollectiveArguments
 
-#: Stands for None in a column of numbers. The profiler's own numbers are none that large.
+#: Stands for None in a column of numbers, and is none itself.
 _NONE = -(1 << 63)
+
+
+class _Texts(dict["str | None", int]):
+    """Numbers distinct texts. texts: by number."""
+
+    def __init__(self) -> None:
+        self.texts: list[str | None] = []
+
+    def __missing__(self, text: str | None) -> int:
+        self.texts.append(text)
+        number = self[text] = len(self)
+        return number
 
 
 class CollectiveList(Sequence[CollectiveArguments]):
     """A list that can only grow. Numbers that 64 bits do not hold are None."""
 
     def __init__(self, items: Iterable[CollectiveArguments] = ()) -> None:
-        self._texts: dict[str | None, int] = {}
-        self._known: list[str | None] = []
-        self._labels = tuple(array("i") for _ in range(3))
-        self._numbers = tuple(array("q") for _ in range(2))
+        self._texts = _Texts()
+        self._name, self._group, self._dtype = (array("i") for _ in range(3))
+        self._sequence, self._elements = (array("q") for _ in range(2))
         for item in items:
             self.append(item)
 
     def append(self, item: CollectiveArguments) -> None:
         """Add one."""
-        for labels, text in zip(self._labels, (item.name, item.group, item.dtype), strict=True):
-            number = self._texts.setdefault(text, len(self._texts))
-            if number == len(self._known):
-                self._known.append(text)
-            labels.append(number)
-        for numbers, value in zip(self._numbers, (item.sequence, item.elements), strict=True):
-            numbers.append(value if value is not None and abs(value) < -_NONE else _NONE)
+        texts = self._texts
+        self._name.append(texts[item.name])
+        self._group.append(texts[item.group])
+        self._dtype.append(texts[item.dtype])
+        self._sequence.append(_number(item.sequence))
+        self._elements.append(_number(item.elements))
 
     def __len__(self) -> int:
-        return len(self._labels[0])
+        return len(self._name)
 
     @overload
     def __getitem__(self, index: int) -> CollectiveArguments: ...
@@ -43,15 +53,23 @@ class CollectiveList(Sequence[CollectiveArguments]):
     def __getitem__(self, index: int | slice) -> CollectiveArguments | Sequence[CollectiveArguments]:
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
-        name, group, dtype = (self._known[labels[index]] for labels in self._labels)
-        sequence, elements = (None if (value := numbers[index]) == _NONE else value for numbers in self._numbers)
-        return CollectiveArguments(name, group, sequence, elements, dtype)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Sequence)
-            and len(self) == len(other)
-            and all(a == b for a, b in zip(self, other, strict=True))
+        texts, sequence, elements = self._texts.texts, self._sequence[index], self._elements[index]
+        return CollectiveArguments(
+            texts[self._name[index]],
+            texts[self._group[index]],
+            None if sequence == _NONE else sequence,
+            None if elements == _NONE else elements,
+            texts[self._dtype[index]],
         )
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"CollectiveList({list(self)!r})"
+
+
+def _number(value: int | None) -> int:
+    return value if value is not None and _NONE < value < -_NONE else _NONE

@@ -13,13 +13,14 @@ import numpy as np
 from tb_aiperf.records import CollectiveCalls
 from tb_aiperf.trace.categories import collective_kernels
 from tb_aiperf.trace.kinds import HOST_COLLECTIVE, name_mask
-from tb_aiperf.trace.table import DeviceSpans, IntArray, SmallArray, Spans, Trace
+from tb_aiperf.trace.table import CollectiveArguments, DeviceSpans, IntArray, SmallArray, Spans, Trace
 
 if TYPE_CHECKING:
     from tb_aiperf.trace.segments import Segment
 
 #: Collectives of a rank that are kept to be matched: more than 1000 steps have. Each takes about 400 bytes then.
 MAX_CALLS = 100_000
+_NOTHING_RECORDED = CollectiveArguments(None, None, None, None, None)
 
 _OPERATIONS = (
     ("all_reduce", re.compile(r"all_?reduce", re.IGNORECASE)),
@@ -122,16 +123,16 @@ class CollectiveFinder:
         operation = _Operations()
         found = []
         for name, start, end, row in self._found.rows():
-            arguments = trace.collectives[row] if row >= 0 else None
+            arguments = trace.collectives[row] if row >= 0 else _NOTHING_RECORDED
             found.append(
                 Collective(
-                    operation[(arguments and arguments.name) or trace.names[name]],
+                    operation[arguments.name or trace.names[name]],
                     trace.base_ns + start,
                     trace.base_ns + end,
-                    arguments and arguments.group,
-                    arguments and arguments.sequence,
-                    arguments and arguments.elements,
-                    arguments and arguments.dtype,
+                    arguments.group,
+                    arguments.sequence,
+                    arguments.elements,
+                    arguments.dtype,
                 )
             )
         return found

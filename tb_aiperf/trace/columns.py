@@ -232,7 +232,7 @@ class Columns:
 
     def __len__(self) -> int:
         """Rows that have not been taken."""
-        scanned = sum(len(self._scanned[kind][1]) // 8 for kind in _TABLES)
+        scanned = sum(len(self._scanned[kind][0]) // np.dtype(_TABLES[kind][0]).itemsize for kind in _TABLES)
         return scanned + sum(len(part) for parts in self._parts.values() for part in parts)
 
     def _add(self, kind: type[Table], events: list[Event]) -> None:

@@ -217,9 +217,10 @@ class LargeTrace:
             segment = self._segment(low, high, rows, work_before, next_work.after(number))
             yield segment
             context = rows.open_at(high, segment.operators.nesting)
-            ends = rows.work.end[rows.work.end > rows.work.start]
-            if len(ends):
-                work_before = max(int(ends.max()), ends[0] if work_before is None else work_before)
+            if len(ends := rows.work.end[rows.work.end > rows.work.start]):
+                latest = int(ends.max())
+                work_before = latest if work_before is None else max(latest, work_before)
+            # Else they would still be there while the next are read.
             del rows, segment
 
     def _rows(self, low: int, high: int) -> _Rows:

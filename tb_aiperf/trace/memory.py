@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A curve keeps at most this many points; each stands for the highest moment of an equal number of events.
 CURVE_POINTS = 512
+#: A machine has fewer; a damaged file may tell of any number.
+MAX_DEVICES = 64
 #: `holder` of memory that no operator asked for.
 NO_OPERATOR = -1
 
@@ -81,10 +83,15 @@ def count_memory(events: MemoryEvents, counts: Mapping[DeviceKey, MemoryCount] |
 
 
 class MemoryTotals:
-    """Memory of each device of a trace, segment by segment. counts: of all its events."""
+    """Memory of each device of a trace, of the `MAX_DEVICES` with most events, segment by segment.
+
+    counts: of all its events.
+    """
 
     def __init__(self, counts: Mapping[DeviceKey, MemoryCount]) -> None:
-        self._devices = {key: _DeviceTotals(key, counts[key]) for key in sorted(counts)}
+        busiest = sorted(counts, key=lambda key: (-counts[key].events, key))
+        self._devices = {key: _DeviceTotals(key, counts[key]) for key in sorted(busiest[:MAX_DEVICES])}
+        self._left_out = len(counts) - len(self._devices)
 
     def add(self, segment: Segment) -> None:
         """Take the events of a segment."""
@@ -93,9 +100,15 @@ class MemoryTotals:
     def add_all(self, events: MemoryEvents, operators: OperatorCalls) -> None:
         """Take events that are later than those so far. operators: those that may have asked for memory."""
         first, label = label_groups(events.device_type, events.device)
-        for row, place in enumerate(first.tolist()):
+        by_device = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
+        for place, rows in zip(first.tolist(), by_device, strict=False):
             key = int(events.device_type[place]), int(events.device[place])
-            self._devices[key].add(events.select(label == row), operators)
+            if key in self._devices:
+                self._devices[key].add(events.select(rows), operators)
+
+    def warnings(self) -> list[str]:
+        """How many devices are left out, if any."""
+        return [f"memory of {self._left_out:,} devices with few events is left out"] if self._left_out else []
 
     def devices(self) -> list[DeviceMemory]:
         """One entry per device that has events."""

@@ -123,6 +123,7 @@ class TraceReading:
                 *steps.warnings,
                 *self._checks.warnings(),
                 *self._collectives.warnings(),
+                *self._memory.warnings(),
                 *fewer_shapes,
                 *fewer_sites,
                 *less_work,

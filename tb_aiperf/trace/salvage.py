@@ -21,8 +21,12 @@ BOUNDARY = re.compile(rb'\}\s*(,)\s*\{(?=\s*"(?:%b)"\s*:|\s*"?\w{0,4}"?\s*\Z)' %
 ARRAY_END = re.compile(rb'\}\s*(\])\s*(?:,\s*"|\}|$)')
 #: Something that is no event between two of them, or before the first.
 _STRANGE = re.compile(rb'(?:^|(?<=\})\s*,)[^{}\[\]"]{0,64},\s*(?=\{\s*"(?:%b)"\s*:)' % _KEYS)
-#: The end of the array, whatever comes behind it but more events.
+#: A bracket that may end the array.
 _BRACKET = re.compile(rb"\s*(\])(?!\s*,\s*\{)")
+#: Behind that bracket of a bare list, and of one in an object: another document. More events show that the bracket is
+#: a stray one.
+_NEXT_DOCUMENT = re.compile(rb'[\s,]*(?:\[|\{\s*"(?!(?:%b)"\s*:))' % _KEYS)
+_NEXT_DOCUMENT_OF_OBJECT = re.compile(rb"\s*\}" + _NEXT_DOCUMENT.pattern)
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}]', re.DOTALL)
 #: How many pieces between boundaries may belong to one event (dictionaries in its arguments look like events).
 MAX_PIECES = 16
@@ -69,16 +73,18 @@ def repair(text: bytes) -> bytes:
     return _BARE_WORD.sub(lambda match: match[1] or b"null", text)
 
 
-def salvage(text: bytes, offset: int, last: bool, notes: Notes) -> Salvaged:
+def salvage(text: bytes, offset: int, last: bool, in_object: bool, notes: Notes) -> Salvaged:
     """What can be had of `text`, which starts at an event; offset: its place in the file, for the notes.
 
-    Unless `last`, trailing pieces that may yet become an event are left for the next call. Linear in `text`.
+    last: whether nothing comes behind; unless it is, trailing pieces that may yet become an event are left for the next
+    call. in_object: whether the list of events is a value of an object, not the whole file. Linear in `text`.
     """
     end = len(text.rstrip(_BETWEEN)) if last else len(text)
     cuts = [match.start(1) for match in BOUNDARY.finditer(text, 0, end)]
     starts = [0, *(cut + 1 for cut in cuts)]
     ends = [*cuts, end]
     last_phase = text.rfind(b'"ph"')
+    next_document = _NEXT_DOCUMENT_OF_OBJECT if in_object else _NEXT_DOCUMENT
     events: list[Event] = []
     index = 0
     while index < len(starts):
@@ -91,7 +97,8 @@ def salvage(text: bytes, offset: int, last: bool, notes: Notes) -> Salvaged:
             index += pieces
             continue
         stop = _object_end(text, start, candidates[-1])
-        if stop is not None and (match := _BRACKET.match(text, stop)):
+        match = None if stop is None else _BRACKET.match(text, stop)
+        if match and ((last and match.end() > last_phase) or next_document.match(text, match.end())):
             event = _decode_piece(text[start:stop], offset + start, notes)
             if event is not None:
                 return Salvaged([*events, event], match.end(1), at_end=True)

@@ -32,7 +32,7 @@ class Segment:
                all segments
     low, high  nanoseconds. Count a row in the segment in which it starts (`begins`), and clip durations that are to be
                spread over time (`clip`): the windows of all segments together hold every start
-    launches   of each row of `trace.device`, wherever the launch lies
+    launches   of each row of `trace.device`, wherever the launch lies; `missing` is told of calls that begin here
     launched   device work by its launch: what calls that begin in the window launched, wherever it runs itself.
                Attribute device work by this, and what has no launch (`~launches.known`) where it starts itself
     operators  the operators of `trace`, nested, each with the device work of `launched` that it launched

@@ -75,7 +75,7 @@ class Scratch:
             self._path,
             f"is larger than memory may hold, and its temporary files failed: {error.strerror or error}",
             f"{self._bytes / 1e6:.0f} MB written to {tempfile.gettempdir()}",
-            "Free space there, or set TMPDIR to a folder on a larger disk; about the size of the JSON is enough.",
+            "Free space there, or set TMPDIR to a folder on a larger disk; a quarter of the JSON's size is usual.",
         ) from error
 
 

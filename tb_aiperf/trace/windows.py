@@ -53,6 +53,7 @@ class EventFile:
         self.notes = notes
         self.metadata: dict[str, Any] = {}
         self._blocks = read_blocks(path, notes)
+        self._is_object = True
         #: What has been read and not used, and its place in the inflated file.
         self._rest = b""
         self._offset = 0
@@ -77,7 +78,7 @@ class EventFile:
 
     def _windows(self, scan: Callable[[bytes], bool]) -> Iterator[list[Event]]:
         """Lists of the events of windows, empty where `scan` has taken them from the text."""
-        is_object = self._read_header()
+        self._is_object = self._read_header()
         ended = False
         while not ended:
             text, last = self._next_window()
@@ -86,7 +87,7 @@ class EventFile:
             if last and not ended:
                 self.notes.add("the file ends before its list of events does", self._offset)
                 return
-        self._read_trailer(is_object)
+        self._read_trailer()
 
     def _next_window(self) -> tuple[bytes, bool]:
         """Text up to and without the last comma between events, and False; or all the rest, and True."""
@@ -108,7 +109,7 @@ class EventFile:
         try:
             events = [] if scan(text) else decode_events(text)
         except INVALID:
-            result = salvage(text, self._offset, False, self.notes)
+            result = salvage(text, self._offset, False, self._is_object, self.notes)
             self._offset += result.consumed
             if result.at_end or result.consumed < len(text):
                 self._rest = b"%b,%b" % (text[result.consumed :], self._rest)
@@ -130,7 +131,7 @@ class EventFile:
                 self._rest = text[end + 1 :]
                 self._offset += end + 1
                 return events, True
-        result = salvage(text, self._offset, True, self.notes)
+        result = salvage(text, self._offset, True, self._is_object, self.notes)
         self._rest = text[result.consumed :]
         self._offset += result.consumed
         return result.events, result.at_end
@@ -161,9 +162,9 @@ class EventFile:
                 return True
         raise self._error("has no list of traceEvents", "Pass the .json or .json.gz file that torch.profiler exported.")
 
-    def _read_trailer(self, is_object: bool) -> None:
+    def _read_trailer(self) -> None:
         more = self._grow()
-        if is_object and self._rest.lstrip(_SPACE).startswith(b","):
+        if self._is_object and self._rest.lstrip(_SPACE).startswith(b","):
             while more:
                 more = self._grow()
             tail = b"{" + self._rest.strip(_SPACE)[1:]
@@ -171,7 +172,7 @@ class EventFile:
                 self.notes.add("the text behind the events is not valid JSON and was left out", self._offset)
             return
         rest = self._rest.strip(_PADDING)
-        if rest.removeprefix(b"}" if is_object else b"").strip(_PADDING):
+        if rest.removeprefix(b"}" if self._is_object else b"").strip(_PADDING):
             self.notes.add("what stands behind the end of the trace was left out", self._offset)
 
     def _grow(self) -> bool:

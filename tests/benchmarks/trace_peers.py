@@ -14,9 +14,9 @@ cache. Shown are medians over the rounds with the least and the greatest, and th
 Is it fair? It is the wait for a first answer from a file, not equal work:
 
 aiperf
-    The command. It gives steps by category, idle time by cause, the device's timeline, operators (also by shape),
-    kernels, modules, memory and findings, computes in whole nanoseconds, repairs damage, and prints a report. It
-    keeps no table of events that one could query afterwards.
+    The command. It gives steps by category, idle time by cause, the device's timeline, operators (also by shape and
+    call site), kernels, modules, memory and findings, computes in whole nanoseconds, repairs damage, and prints a
+    report. It keeps no table of events that one could query afterwards.
 torch-tb-profiler
     What its TensorBoard plugin does with a file before it can show it: parse, build the operator tree, break steps
     down, make the contents of the overview, operator, kernel, memory and module views. Left out, which favours it:
@@ -120,7 +120,7 @@ def measure(trace: Path, contenders: Sequence[Tool], rounds: int) -> dict[str, A
     whole = {name: found for name, found in runs.items() if name not in broken}
     return {
         "file": trace.name,
-        "json_megabytes": round(trace.stat().st_size / 1e6, 1),
+        "megabytes": round(trace.stat().st_size / 1e6, 1),
         "tools": {name: _figures(found, whole.get(OURS)) for name, found in whole.items()},
         "broken": broken,
     }
@@ -150,7 +150,7 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 def print_table(result: dict[str, Any]) -> None:
     """A block per file, a line per tool."""
     for each in result["traces"]:
-        print(f"\n{each['file']}, {each['json_megabytes']} MB")
+        print(f"\n{each['file']}, {each['megabytes']} MB")
         print(f"{'':18}{'process s':>22}{'':>8}{'work s':>20}{'':>8}{'peak MB':>20}{'':>8}")
         for name, figures in each["tools"].items():
             cells = ""

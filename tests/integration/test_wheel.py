@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -13,22 +15,30 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+#: The suffix of compiled modules, and a compiler that makes them.
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+COMPILER = shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0])
+
+
+def build(folder: Path, **environment: str) -> zipfile.ZipFile:
     if not (ROOT / "tb_aiperf" / "static" / "index.js").is_file():
         pytest.skip("the panels are not built")
-    folder = tmp_path_factory.mktemp("wheel")
     # From a copy: setuptools leaves a build folder, and would take what an earlier one left.
     source = folder / "source"
     source.mkdir()
     for name in ("tb_aiperf", "callbacks"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyd"))
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder)]
-    subprocess.run([*command, str(source)], check=True, cwd=folder)
+    subprocess.run([*command, str(source)], check=True, cwd=folder, env=os.environ | environment)
     (path,) = folder.glob("*.whl")
     return zipfile.ZipFile(path)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    return build(tmp_path_factory.mktemp("wheel"))
 
 
 def read(wheel: zipfile.ZipFile, ending: str) -> str:
@@ -48,6 +58,21 @@ def test_every_module_is_inside_and_nothing_else(wheel: zipfile.ZipFile) -> None
     sources = {str(path.relative_to(ROOT)) for path in (ROOT / "tb_aiperf").rglob("*.py")}
     sources |= {f"tb_aiperf/{path.relative_to(ROOT)}" for path in (ROOT / "callbacks").rglob("*.py")}
     assert packaged == sources
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_the_scanner_is_inside_without_its_sources(wheel: zipfile.ZipFile) -> None:
+    native = {
+        name for name in wheel.namelist() if name.startswith(("tb_aiperf/trace/_native", "tb_aiperf/trace/native"))
+    }
+    assert native == {f"tb_aiperf/trace/_native{SUFFIX}", "tb_aiperf/trace/_native.pyi"}
+    assert not str(wheel.filename).endswith("-any.whl"), "it is for this platform alone"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="MSVC is found without CC")
+def test_without_a_compiler_there_is_a_wheel_all_the_same(tmp_path: Path, wheel: zipfile.ZipFile) -> None:
+    without = set(build(tmp_path, CC=str(tmp_path / "no-compiler")).namelist())
+    assert without == set(wheel.namelist()) - {f"tb_aiperf/trace/_native{SUFFIX}"}
 
 
 def test_entry_points_and_light_dependencies(wheel: zipfile.ZipFile) -> None:

@@ -85,13 +85,13 @@ static int add_collective(struct scanner *scanner, int32_t *index, PyObject *lis
 
     if (!arguments)
         return 0;
-    for (int place = 0; place < 6; place++) {
-        PyObject *value = value_object(values[place]->start, values[place]->length);
+    for (int field = 0; field < 6; field++) {
+        PyObject *value = value_object(values[field]->start, values[field]->length);
         if (!value) {
             Py_DECREF(arguments);
             return 0;
         }
-        PyTuple_SET_ITEM(arguments, place, value);
+        PyTuple_SET_ITEM(arguments, field, value);
     }
     before += PyList_GET_SIZE(list);
     if (before > INT32_MAX || PyList_Append(list, arguments) < 0) {
@@ -187,10 +187,10 @@ static int append_rows(const struct rows *group, enum table table, int8_t catego
         APPEND(4, int64_t, correlation);
         break;
     case DEVICE_TABLE: {
-        char *column = extend(columns, 4, count, 1);
-        if (!column)
+        char *categories = extend(columns, 4, count, 1);
+        if (!categories)
             return 0;
-        memset(column, category, count);
+        memset(categories, category, count);
         APPEND(5, int64_t, correlation);
         APPEND(6, int32_t, collective);
         break;

@@ -62,7 +62,8 @@ def run(python: Path, script: Path, trace: Path, *arguments: str) -> Run:
         if watch.overdue:
             raise FailedError(f"not done after {TIMEOUT_S:.0f} s")
         if process.returncode or not report.is_file():
-            lines = log.read_text(errors="replace").splitlines()
+            # A message may go on in lines that are indented.
+            lines = [line for line in log.read_text(errors="replace").splitlines() if line[:1].strip()]
             raise FailedError(f"status {process.returncode}: {lines[-1] if lines else 'no message'}")
         answer = json.loads(report.read_text())
     return Run(

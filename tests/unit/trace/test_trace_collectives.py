@@ -7,8 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_aiperf.records import CollectiveCalls
 from tb_aiperf.trace import analyze
-from tb_aiperf.trace.collectives import Collective, clock_offsets, find_collectives, match_ranks, operation_of
+from tb_aiperf.trace.collectives import (
+    Collective,
+    CollectiveFinder,
+    as_calls,
+    clock_offsets,
+    find_collectives,
+    from_calls,
+    match_ranks,
+    operation_of,
+)
+from tb_aiperf.trace.ranks import match_calls
 from tests.unit.trace.events import kernel, launch, mark, read, span, write
 
 
@@ -57,6 +68,47 @@ def test_what_the_profiler_recorded(tmp_path: Path) -> None:
 def test_a_cpu_backend(tmp_path: Path) -> None:
     trace = read(tmp_path, [span("gloo:all_reduce", 5, 10, "user_annotation"), span("aten::mm", 0, 1)])
     assert find_collectives(trace) == [Collective("all_reduce", 5000, 15_000)]
+
+
+def test_of_very_many_the_first_are_kept_and_the_rest_is_told(tmp_path: Path) -> None:
+    trace = read(tmp_path, [kernel(index, 100 - 10 * index, 5, "ncclDevKernel_AllGather") for index in range(4)])
+    finder = CollectiveFinder(limit=3)
+    finder.add_all(trace)
+    assert [found.start for found in finder.collectives(trace)] == [70_000, 80_000, 90_000]
+    assert finder.warnings() == ["only the first 3 collectives are compared across ranks, 1 are not"]
+    everything = CollectiveFinder(limit=4)
+    everything.add_all(trace)
+    assert everything.warnings() == []
+
+
+def test_the_columns_of_calls_hold_what_matching_needs() -> None:
+    items = [
+        Collective("all_reduce", 5, 9, "0", 1),
+        Collective("all_gather", 7, 8),
+        Collective("all_reduce", 9, 9, "1", 0),
+    ]
+    calls = as_calls(items)
+    assert calls == CollectiveCalls(
+        operations=["all_reduce", "all_gather"],
+        groups=["0", "1"],
+        operation=[0, 1, 0],
+        group=[0, -1, 1],
+        sequence=[1, -1, 0],
+        start_ns=[5, 7, 9],
+        duration_ns=[4, 1, 0],
+    )
+    assert from_calls(calls) == items
+    assert as_calls([]) is None
+
+
+def test_a_rank_that_is_there_twice_or_alone_matches_nothing() -> None:
+    calls = as_calls([Collective("all_reduce", 5, 9)])
+    assert calls is not None
+    assert match_calls([3], [calls]) is None
+    assert match_calls([3, 3], [calls, calls]) is None
+    found = match_calls([3, 1], [calls, calls])
+    assert found is not None
+    assert (found.ranks, found.calls, found.clock_offset_us) == ([3, 1], 1, [0.0, 0.0])
 
 
 def test_transfer_and_wait_by_hand() -> None:

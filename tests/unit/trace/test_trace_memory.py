@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_aiperf.trace import profile_trace
 from tb_aiperf.trace.launches import find_launches
 from tb_aiperf.trace.memory import CURVE_POINTS, DeviceMemory, _Curve, find_memory
 from tb_aiperf.trace.operators import find_operators
@@ -65,6 +66,19 @@ def test_devices_apart_and_none_without_events(tmp_path: Path) -> None:
     found = find(read(tmp_path, [span("aten::mm", 0, 50), host, memory(2, 5, 7)]))
     assert [(device.device_type, device.device, device.peak_allocated) for device in found] == [(0, -1, 100), (1, 0, 7)]
     assert find(read(tmp_path, [span("aten::mm", 0, 50)])) == []
+
+
+def test_of_very_many_devices_those_with_most_events_are_kept(tmp_path: Path) -> None:
+    """A damaged file: 70 numbers of devices, of which the last two have two events each."""
+    events = [memory(index, 5, 100) for index in range(72)]
+    for index, event in enumerate(events):
+        event["args"] |= {"Device Id": 68 + index % 2 if index >= 68 else index}
+    found = profile_trace(read(tmp_path, [span("aten::mm", 0, 50), *events]))
+    assert found.memory is not None
+    assert [device.device for device in found.memory.devices] == [f"cuda:{index}" for index in (*range(62), 68, 69)]
+    assert [warning for warning in found.warnings if "memory of" in warning] == [
+        "memory of 6 devices with few events is left out"
+    ]
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=40), st.integers(1, 60))

@@ -7,6 +7,7 @@ import json
 import random
 import sys
 from dataclasses import fields
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tb_aiperf.trace import columns as columns_module
-from tb_aiperf.trace import compiled, source, windows
+from tb_aiperf.trace import compiled, profile_trace, read_trace, source, windows
 from tb_aiperf.trace.columns import Columns
 from tb_aiperf.trace.events import decode_events
 from tb_aiperf.trace.nesting import _parents_of_lists, nest
@@ -34,6 +35,7 @@ from tb_aiperf.trace.table import (
 )
 from tb_aiperf.trace.windows import EventFile
 from tests.unit.trace.events import kernel, launch, mark, span
+from tests.unit.trace.published import ALL, ORACLES, needs_traces
 
 KINDS = (OperatorSpans, AnnotationSpans, RuntimeSpans, DeviceSpans, PythonSpans, OverheadSpans, MemoryEvents)
 NATIVE = compiled.native
@@ -93,7 +95,16 @@ def same(text: bytes) -> bool:
 
 def event(**values: str) -> bytes:
     """An operator with values in JSON in place of usual ones; an empty value leaves the key out."""
-    usual = {"ph": '"X"', "cat": '"cpu_op"', "name": '"a"', "pid": "1", "tid": "2", "ts": "10", "dur": "5", "args": "{}"}
+    usual = {
+        "ph": '"X"',
+        "cat": '"cpu_op"',
+        "name": '"a"',
+        "pid": "1",
+        "tid": "2",
+        "ts": "10",
+        "dur": "5",
+        "args": "{}",
+    }
     return b"{%b}" % ", ".join(f'"{key}": {value}' for key, value in (usual | values).items() if value).encode()
 
 
@@ -107,7 +118,7 @@ ARGUMENTS: dict[str, Any] = {
     "Python module id": 4,
     "occupancy": -0.25e-3,
     "nothing": None,
-    "deep": {"a": [True, False, {"b": {}}], "c": "\\ \" \u00e9 \U0001f600 \x7f"},
+    "deep": {"a": [True, False, {"b": {}}], "c": '\\ " \u00e9 \U0001f600 \x7f'},
 }
 COLLECTIVE: dict[str, Any] = {
     "Collective name": "allreduce",
@@ -141,7 +152,7 @@ EVENTS: list[dict[str, Any]] = [
     span("Iteration", 3, 10, "overhead"),
     span("?", 3, 10, "hpu_op"),
     span("?", 3, 10, "Trace"),
-    span("?", 3, 10, "[instant]"),
+    span("[memory]", 3, 10, "[instant]"),
     {"ph": "X", "name": "addmm", "ts": 1.0, "dur": 2.0, "tid": 1, "pid": "CPU functions", "args": {}},
     {"ph": "X", "name": "gemm", "ts": 1.0, "dur": 2.0, "tid": 1, "pid": "CUDA functions"},
     {"ph": "X", "name": "neither", "ts": 1.0, "dur": 2.0, "tid": 1, "pid": 1},
@@ -197,7 +208,9 @@ def test_a_file_reads_alike_with_damage_and_in_small_windows(
             target = columns(native, notes)
             rows = sum(EventFile(path, notes).read_into(target))
             assert rows == len(target)
-            results.append(content(target))
+            found = content(target)
+            assert rows == sum(len(found[kind.__name__][0][2]) for kind in KINDS)
+            results.append(found)
     assert results[0] == results[1]
 
 
@@ -290,7 +303,7 @@ DECIMALS = st.builds(
 
 
 @given(st.lists(st.tuples(DECIMALS, DECIMALS), min_size=1, max_size=8))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_decimals_round_alike(times: list[tuple[str, str]]) -> None:
     taken = [same(event(ts=ts, dur=dur)) for ts, dur in times]
     assert same(b",".join(event(ts=ts, dur=dur) for ts, dur in times)) == all(taken)
@@ -453,13 +466,13 @@ def test_arbitrary_bytes(text: bytes) -> None:
 
 GARBAGE = st.one_of(
     st.binary(max_size=9),
-    st.text("{}[]\",:\\ \n0123456789.-+eEtrufalsn\0\x1f", max_size=9).map(str.encode),
+    st.text('{}[]",:\\ \n0123456789.-+eEtrufalsn\0\x1f', max_size=9).map(str.encode),
     st.sampled_from([b'"ph": "X",', b'"ts": 5,', b"\\ud800", b"1e999", b"-", b'"Seq": 1, ', b'"args": {}, ', b"null"]),
 )
 
 
 @given(st.lists(st.tuples(st.integers(0, len(TEXT)), st.integers(0, 30), GARBAGE), min_size=1, max_size=4))
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=600, deadline=None)
 def test_windows_with_wounds(wounds: list[tuple[int, int, bytes]]) -> None:
     text = TEXT
     for place, length, garbage in wounds:
@@ -482,13 +495,30 @@ ARGUMENT_KEYS = [*ARGUMENTS, *COLLECTIVE, *MEMORY["args"]]
     st.sampled_from(EVENTS),
     st.sampled_from(FORMS),
 )
-@settings(max_examples=500)
+@settings(max_examples=200)
 def test_values_of_any_type(
     values: dict[str, Any], arguments: dict[str, Any], usual: dict[str, Any], form: dict[str, Any]
 ) -> None:
     changed = {**usual, "args": {**usual.get("args", {}), **arguments}, **values}
     text = json.dumps([changed, usual], **form).encode("utf-8", "surrogatepass")[1:-1]
     same(text)
+
+
+@needs_traces
+@pytest.mark.parametrize(
+    "path",
+    [*ALL, *(path for path in sorted(ORACLES.glob("*/**/*.json")) if "expected" not in path.name)],
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
+def test_real_traces_read_and_analysed_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = []
+    for native in (NATIVE, None):
+        monkeypatch.setattr(compiled, "native", native)
+        notes = Notes()
+        target = columns(native, notes)
+        rows = list(EventFile(path, notes).read_into(target))
+        results.append((rows, repr(content(target)), profile_trace(read_trace(path))))
+    assert results[0] == results[1]
 
 
 def test_a_new_kind_of_text_goes_on_where_the_last_window_ended() -> None:
@@ -517,6 +547,16 @@ def test_a_file_of_too_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
         "the file has more than 3 different names; those that come later are one",
         "the file has more than 2 different input shapes; those that come later are one",
     ]
+
+
+def test_a_file_of_too_long_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns_module, "MAX_TEXT_BYTES", 10)
+    text = b",".join(event(name=f'"{name}"') for name in ("abcd", "abcd", "efghi", "jklm", "n", "abcd"))
+    result = scanned(text)
+    assert result == decoded(text)
+    assert result["names"] == ("abcd", "efghi", "(other names)")
+    assert result["OperatorSpans"][0][2] == [0, 0, 1, 2, 2, 0]
+    assert result["warnings"] == ["the file has more than 2 different names; those that come later are one"]
 
 
 def test_an_error_of_the_caller_is_passed_on_and_the_scanner_stays_usable() -> None:

@@ -230,6 +230,15 @@ def test_a_damaged_event_is_repaired_or_dropped_and_told(
     assert trace.operators.start.tolist()[-1] == 990_000
 
 
+def test_times_between_events_of_other_kinds_are_exact(tmp_path: Path) -> None:
+    flow = {"ph": "s", "cat": "ac2g", "name": "ac2g", "id": 1, "pid": 1, "tid": 1, "ts": 0}
+    events = json.dumps([event for index in range(500) for event in (flow, span("a", index, 1))]).encode()
+    for index in range(500):
+        events = events.replace(b'"ts": %d,' % index, b'"ts": 1712195495519%03d.%03d,' % (index, index + 1), 2)
+    times = read_bytes(tmp_path, events).operators.start - 1712195495519000000
+    assert times.tolist() == [1000 * index + index + 1 for index in range(500)]
+
+
 def test_times_beside_a_damaged_event_stay_exact(tmp_path: Path) -> None:
     times = [b"1712195495519689.047", b'"1712195495519690.123"', b"1712195495519691", b"1712195495519692.001"]
     event = b'{"ph": "X", "cat": "cpu_op", "name": "a", "dur": 1, "x": %b, "ts": %b}'
