@@ -24,7 +24,7 @@ from tb_aiperf.trace.kernels import KernelTable
 from tb_aiperf.trace.kinds import COLLECTIVE_KERNEL, name_mask
 from tb_aiperf.trace.memory import NO_OPERATOR, DeviceMemory
 from tb_aiperf.trace.modules import ModuleTable
-from tb_aiperf.trace.operators import OperatorStepTable, OperatorTable
+from tb_aiperf.trace.operator_totals import OperatorStepTable, OperatorTable
 from tb_aiperf.trace.steps import Steps
 from tb_aiperf.trace.table import IntArray, Trace
 

@@ -11,7 +11,7 @@ from tb_aiperf.trace.frames import tell_place
 from tb_aiperf.trace.grouping import label_groups, sums
 from tb_aiperf.trace.limits import MAX_CALL_SITES, left_out
 from tb_aiperf.trace.nesting import nest
-from tb_aiperf.trace.operators import OperatorTable
+from tb_aiperf.trace.operator_totals import OperatorTable
 from tb_aiperf.trace.segments import Segment
 from tb_aiperf.trace.stacks import EMPTY, Stacks, nearest
 from tb_aiperf.trace.table import BoolArray, IntArray

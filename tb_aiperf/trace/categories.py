@@ -77,7 +77,7 @@ class CategoryTotals:
 
     def add(self, segment: Segment, coverage: Coverage) -> None:
         """Take the part of the steps that lies in a segment."""
-        inside, start, end = self._steps.within(segment)
+        inside, start, end = self._steps.within(segment.low, segment.high)
         self.times[:, inside] += sweep(_layers(coverage), start, end)
 
 

@@ -119,7 +119,7 @@ class IdleTotals:
         before = segment.work_before
         if not len(segment.trace.device) and before is None and segment.work_after is None:
             return  # the trace has no device work
-        inside, start, end = self._steps.within(segment)
+        inside, start, end = self._steps.within(segment.low, segment.high)
         if before is not None and before > segment.low:
             before = None  # what it belongs to is among the segment's rows
         gaps = self._gaps(segment.trace, segment.launches, before, segment.work_after)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from tb_aiperf.trace.launches import LaunchedWork, Launches, first_calls, launches_kernel
-from tb_aiperf.trace.memory import MemoryCounts, count_memory
+from tb_aiperf.trace.memory_counts import MemoryCounts, count_memory
 from tb_aiperf.trace.nesting import Nesting, nest
 from tb_aiperf.trace.operators import attribute
 from tb_aiperf.trace.segments import Segment

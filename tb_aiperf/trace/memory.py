@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tb_aiperf.trace.grouping import label_groups, sums
+from tb_aiperf.trace.memory_counts import DeviceKey, MemoryCount, count_memory
 from tb_aiperf.trace.operators import OperatorCalls
+from tb_aiperf.trace.segments import Segment
 from tb_aiperf.trace.table import IntArray, MemoryEvents, Trace
-
-if TYPE_CHECKING:
-    from tb_aiperf.trace.segments import Segment
 
 #: A curve keeps at most this many points; each stands for the highest moment of an equal number of events.
 CURVE_POINTS = 512
@@ -47,39 +45,6 @@ class DeviceMemory:
     peak_reserved: int | None
     holder: IntArray
     held: IntArray
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryCount:
-    """What must be known of a device's events before they are looked at: their number, and which totals they hold."""
-
-    events: int
-    allocated: bool
-    reserved: bool
-
-
-#: By torch's numbers of the device's type and of the device.
-DeviceKey = tuple[int, int]
-MemoryCounts = dict[DeviceKey, MemoryCount]
-
-
-def count_memory(events: MemoryEvents, counts: Mapping[DeviceKey, MemoryCount] | None = None) -> MemoryCounts:
-    """Counts of each device: those given, with more events."""
-    found = dict(counts or {})
-    first, label = label_groups(events.device_type, events.device)
-    allocated, reserved = (np.zeros(len(first), np.int64) for _ in range(2))
-    np.maximum.at(allocated, label, events.allocated)
-    np.maximum.at(reserved, label, events.reserved)
-    number = np.bincount(label, minlength=len(first))
-    for row, place in enumerate(first.tolist()):
-        key = int(events.device_type[place]), int(events.device[place])
-        before = found.get(key, MemoryCount(0, allocated=False, reserved=False))
-        found[key] = MemoryCount(
-            before.events + int(number[row]),
-            allocated=before.allocated or bool(allocated[row] > 0),
-            reserved=before.reserved or bool(reserved[row] > 0),
-        )
-    return found
 
 
 class MemoryTotals:

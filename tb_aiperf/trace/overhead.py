@@ -24,7 +24,7 @@ class OverheadTotal:
         overhead = segment.trace.overhead
         if len(overhead):
             self._recorded = True
-            _, start, end = self._steps.within(segment)
+            _, start, end = self._steps.within(segment.low, segment.high)
             self._total += int(union(overhead.start, overhead.end).within(start, end).sum())
 
     def result(self) -> int | None:

@@ -30,10 +30,10 @@ from tb_aiperf.trace.limits import MAX_ROWS, MAX_STEP_ROWS, MAX_STEP_VALUES, kee
 from tb_aiperf.trace.memory import MemoryTotals
 from tb_aiperf.trace.modules import ModuleTotals
 from tb_aiperf.trace.operations import Operations
-from tb_aiperf.trace.operators import OperatorTotals
+from tb_aiperf.trace.operator_totals import OperatorTotals
 from tb_aiperf.trace.overhead import OverheadTotal
+from tb_aiperf.trace.partial_steps import PartialSteps
 from tb_aiperf.trace.segments import TraceSource, WholeTrace
-from tb_aiperf.trace.steps import PartialSteps
 from tb_aiperf.trace.table import Trace
 from tb_aiperf.trace.timeline import Timelines
 

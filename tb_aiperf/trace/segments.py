@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from tb_aiperf.trace.launches import LaunchedWork, Launches, find_launches
-from tb_aiperf.trace.memory import MemoryCounts, count_memory
+from tb_aiperf.trace.memory_counts import MemoryCounts, count_memory
 from tb_aiperf.trace.nesting import Nesting
 from tb_aiperf.trace.operators import OperatorCalls, find_operators
 from tb_aiperf.trace.steps import Marks, Steps, extent

@@ -15,9 +15,9 @@ from tb_aiperf.trace import analyze, read_trace
 from tb_aiperf.trace.analysis import record_trace
 from tb_aiperf.trace.findings import MIN_SHARE
 from tb_aiperf.trace.launches import find_launches
+from tb_aiperf.trace.partial_steps import find_steps
 from tb_aiperf.trace.profile import TraceReading
 from tb_aiperf.trace.reader import open_trace
-from tb_aiperf.trace.steps import find_steps
 from tests.unit.trace.published import ALL, DDP_A100, GLOO, MI300, NCCL_A100, OWLV2_H100, RESNET_V100, needs_traces
 
 KINDS = [kind.key for kind in EVENT_KINDS]

@@ -12,7 +12,8 @@ import pytest
 from tb_aiperf.trace import analyze, profile_trace, read_trace
 from tb_aiperf.trace.launches import find_launches
 from tb_aiperf.trace.modules import summarise_modules
-from tb_aiperf.trace.operators import find_operators, link_backward, summarise
+from tb_aiperf.trace.operator_totals import summarise
+from tb_aiperf.trace.operators import find_operators, link_backward
 from tests.unit.trace.published import (
     ALL,
     DDP_A100,

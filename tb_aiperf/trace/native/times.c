@@ -60,33 +60,36 @@ static double nearest_double(uint64_t whole, uint64_t rest, uint64_t divisor)
     return (double)(digits + (uint64_t)up) * unit;
 }
 
-/* What number is, and its size: whole + rest / divisor. */
-static enum time_result split(const struct number *number, uint64_t *whole, uint64_t *rest, uint64_t *divisor)
+/* Whether number can be read at all. Integers have to fit into 64 bits, as in events.py. */
+static int is_readable(const struct number *number)
+{
+    return number->count <= MAX_DIGITS && number->exponent < 100 && number->exponent > -100
+        && !(number->integer && number->digits > (uint64_t)INT64_MAX + (uint64_t)number->negative);
+}
+
+/* The size of a readable number: whole + rest / divisor. Returns 0 for one of too many decimals. */
+static int split(const struct number *number, uint64_t *whole, uint64_t *rest, uint64_t *divisor)
 {
     ptrdiff_t power = number->decimals - number->exponent;
     uint64_t value = number->digits;
 
     *rest = 0;
     *divisor = 1;
-    if (number->count > MAX_DIGITS || number->exponent >= 100 || number->exponent <= -100)
-        return TIME_REFUSED;
     if (!value) {
         *whole = 0;
-        return TIME_USABLE;
+        return 1;
     }
     if (power > MAX_POWER)
-        return TIME_REFUSED;
-    if (number->integer && value > (uint64_t)INT64_MAX + (uint64_t)number->negative)
-        return TIME_REFUSED;
+        return 0;
     if (power > 0) {
         *divisor = POWERS[power];
         *whole = value / *divisor;
         *rest = value % *divisor;
-        return TIME_USABLE;
+        return 1;
     }
     /* 2^64 and above is all the same. */
     *whole = -power > MAX_POWER || value > UINT64_MAX / POWERS[-power] ? UINT64_MAX : value * POWERS[-power];
-    return TIME_USABLE;
+    return 1;
 }
 
 /* digits · 10^(3 - decimals), at most `limit`. Returns 0 where it is not that simple. */
@@ -103,18 +106,38 @@ static inline int is_simple(const struct number *number, uint64_t limit, int64_t
     return 1;
 }
 
+/* Nanoseconds of a readable number with so many decimals that it is below 0.1 µs. Returns 0 for others, and where the error of a
+ * double could decide how it is rounded.
+ */
+static int is_tiny(const struct number *number, int64_t *nanoseconds)
+{
+    const uint64_t one = POWERS[16], half = one / 2, margin = 10000; /* in units of 10^-19 µs */
+    ptrdiff_t power = number->decimals - number->exponent - MAX_POWER;
+    uint64_t value, rest;
+
+    if (power <= 0)
+        return 0;
+    value = power > MAX_POWER ? 0 : number->digits / POWERS[power];
+    rest = value % one;
+    if (rest > half - margin && rest < half + margin)
+        return 0;
+    *nanoseconds = (int64_t)(value / one) + (rest > half);
+    return 1;
+}
+
 enum time_result read_moment(const struct number *number, int64_t *nanoseconds)
 {
     uint64_t whole, rest, divisor;
     volatile double microseconds, fraction; /* volatile: a double, not a wider register */
     int64_t below;
 
-    if (is_simple(number, (MAX_MOMENT - 1) * 1000, nanoseconds)) {
+    if (is_simple(number, (MAX_MOMENT - 1) * 1000, nanoseconds)
+        || (is_readable(number) && is_tiny(number, nanoseconds))) {
         if (number->negative)
             *nanoseconds = -*nanoseconds;
         return TIME_USABLE;
     }
-    if (split(number, &whole, &rest, &divisor) == TIME_REFUSED)
+    if (!is_readable(number) || !split(number, &whole, &rest, &divisor))
         return TIME_REFUSED;
     if (whole > MAX_MOMENT)
         return TIME_IMPOSSIBLE;
@@ -154,10 +177,14 @@ enum time_result read_duration(const struct number *number, int64_t *nanoseconds
     *nanoseconds = 0;
     if (!number->negative && is_simple(number, MAX_DURATION * 1000, nanoseconds))
         return TIME_USABLE;
-    if (split(number, &whole, &rest, &divisor) == TIME_REFUSED)
+    if (!is_readable(number))
         return TIME_REFUSED;
-    if (number->negative && (whole || rest))
+    if (number->negative && number->digits)
         return TIME_NEGATIVE;
+    if (is_tiny(number, nanoseconds))
+        return TIME_USABLE;
+    if (!split(number, &whole, &rest, &divisor))
+        return TIME_REFUSED;
     if (whole > MAX_DURATION)
         return TIME_IMPOSSIBLE;
     microseconds = nearest_double(whole, rest, divisor);

@@ -16,7 +16,7 @@ from tb_aiperf.trace import call_sites, stacks
 from tb_aiperf.trace.call_sites import CallSites
 from tb_aiperf.trace.frames import tell_place
 from tb_aiperf.trace.nesting import nest
-from tb_aiperf.trace.operators import OperatorTotals, summarise
+from tb_aiperf.trace.operator_totals import OperatorTotals, summarise
 from tb_aiperf.trace.segments import TraceSource, WholeTrace, whole
 from tb_aiperf.trace.stacks import Stacks
 from tests.unit.trace.events import Event, kernel, launch, read, span

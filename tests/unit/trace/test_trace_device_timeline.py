@@ -10,7 +10,7 @@ from tb_aiperf.trace.categories import find_coverage
 from tb_aiperf.trace.device_timeline import IDLE_KEYS, device_timeline, idle_by_cause
 from tb_aiperf.trace.intervals import union
 from tb_aiperf.trace.launches import find_launches
-from tb_aiperf.trace.steps import find_steps
+from tb_aiperf.trace.partial_steps import find_steps
 from tb_aiperf.trace.table import Trace
 from tests.unit.trace.events import Event, kernel, launch, loading, mark, read, span
 from tests.unit.trace.test_trace_steps import events, marks

@@ -18,9 +18,10 @@ from tb_aiperf.trace.device_work import DeviceWork
 from tb_aiperf.trace.evidence import CallTotal, Evidence, EvidenceFinder, _Histogram
 from tb_aiperf.trace.findings import MIN_SHARE, find_findings
 from tb_aiperf.trace.operations import Operations
+from tb_aiperf.trace.partial_steps import find_steps
 from tb_aiperf.trace.profile import profile_trace
 from tb_aiperf.trace.segments import TraceSource, WholeTrace, whole
-from tb_aiperf.trace.steps import Steps, find_steps
+from tb_aiperf.trace.steps import Steps
 from tests.unit.trace.events import Event, kernel, launch, loading, mark, read, span
 from tests.unit.trace.pieces import in_pieces, pieces, trace_of
 

@@ -11,7 +11,8 @@ from tb_aiperf.trace.kernels import summarise_kernels
 from tb_aiperf.trace.launches import find_launches
 from tb_aiperf.trace.modules import summarise_modules
 from tb_aiperf.trace.nesting import nest
-from tb_aiperf.trace.operators import OperatorTable, find_operators, link_backward, summarise
+from tb_aiperf.trace.operator_totals import OperatorTable, summarise
+from tb_aiperf.trace.operators import find_operators, link_backward
 from tb_aiperf.trace.table import Spans, Trace
 from tests.unit.trace.events import kernel, launch, loading, mark, read, span
 

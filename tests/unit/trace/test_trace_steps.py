@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tb_aiperf.trace.categories import CATEGORY_KEYS, break_down, find_coverage
 from tb_aiperf.trace.launches import find_launches
-from tb_aiperf.trace.steps import Steps, find_steps
+from tb_aiperf.trace.partial_steps import find_steps
+from tb_aiperf.trace.steps import Steps
 from tb_aiperf.trace.table import Trace
 from tests.unit.trace.events import Event, kernel, launch, loading, mark, read, span
 
