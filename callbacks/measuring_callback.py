@@ -165,8 +165,11 @@ class MeasuringCallback(LightningCallback):  # type: ignore[misc]
         self._switch_off(error)
 
     def measurement_interrupted(self) -> None:
-        """See `Member`."""
-        self._finish(interrupted=True)
+        """See `Member`. The exception that ends the loop must not be hidden by one from here."""
+        try:
+            self._finish(interrupted=True)
+        except Exception as error:  # noqa: BLE001
+            self._switch_off(error)
 
     # ---- inside ----
 

@@ -25,6 +25,9 @@ from .window_keeper import TraceInfo, WindowKeeper
 
 #: How long the end of a training waits for the profiles of its last windows.
 _WAIT_S = 300.0
+#: Memory that torch.profiler takes for an event while it records and exports, about; and growth that is no sign of it.
+_BYTES_PER_EVENT = 1000
+_LEAST_BYTES = 256 << 20
 
 
 class StepProfiler(MeasuringCallback):
@@ -53,6 +56,7 @@ class StepProfiler(MeasuringCallback):
         trace_handler: called with a `TraceInfo` for each window once its file is ready, in a background thread.
         keep: trace files that stay in the run's folder; the oldest go first. Their profiles stay.
         max_events: windows are shortened so that they stay below this, once it is known how many events a step has.
+            Until then a window ends when the process has grown by 1 kB for each of them.
         dirpath, enabled, verbose: as in `PerfMonitor`.
     """
 
@@ -174,6 +178,7 @@ class StepProfiler(MeasuringCallback):
             on_failure=self._driver_failed,
             active=self.active,
             warmup=self.warmup,
+            most_bytes=max(_LEAST_BYTES, self.max_events * _BYTES_PER_EVENT),
             agreed=attempt.world_size > 1 and self.ranks != 0 and self.ranks != [0],
             requests=self._requests,
             flag=self._flag,

@@ -65,6 +65,11 @@ class SignalFlag:
 
     def _handle(self, number: int, frame: Any) -> None:
         self._raised = True
+        if not self._installed:
+            # Lightning puts back what it found, us, after an exception: behave as if it had found what was before.
+            signal.signal(number, self._original())
+            if self._before == signal.SIG_DFL:
+                signal.raise_signal(number)
         if callable(self._before):
             self._before(number, frame)
 
@@ -76,8 +81,11 @@ class SignalFlag:
     def restore(self) -> None:
         """Put back the handler from before, unless somebody has replaced ours."""
         if self._installed and signal.getsignal(self._number) == self._handle:
-            signal.signal(self._number, self._before if self._before is not None else signal.SIG_DFL)
+            signal.signal(self._number, self._original())
         self._installed = False
+
+    def _original(self) -> Any:
+        return self._before if self._before is not None else signal.SIG_DFL
 
 
 class SlowSteps:

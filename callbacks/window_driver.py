@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 import msgspec
+import psutil
 
 from tb_aiperf.capture.stage_clock import StageClock
 from tb_aiperf.capture.step_plan import Action, StepPlan, StepRange
@@ -35,6 +36,8 @@ class WindowDriver:
     on_failure   takes the first exception; the driver is then inert
     agreed       whether other ranks profile too, so that a requested start must be told to them in time
     active       steps of a window that a signal or a slow step asks for
+    most_bytes   a window ends early when the process has grown by this since it began: torch.profiler keeps all events
+                 in memory, and how many a step has is not known in the first window
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class WindowDriver:
         on_failure: Callable[[BaseException], None],
         active: int,
         warmup: int,
+        most_bytes: int,
         agreed: bool = False,
         requests: RequestFile | None = None,
         flag: SignalFlag | None = None,
@@ -63,6 +67,9 @@ class WindowDriver:
         self._on_failure = on_failure
         self._active = active
         self._warmup = warmup
+        self._most_bytes = most_bytes
+        self._process = psutil.Process()
+        self._resident_before = 0
         self._agreed = agreed
         self._requests = requests
         self._flag = flag
@@ -127,8 +134,9 @@ class WindowDriver:
         if step < self._quiet_until:
             return
         actions, missed = self._plan.due(step)
+        how = "the training began at" if self._step is None else f"the training went from step {self._step} to"
         for each in missed:
-            self._on_missed(f"steps {each} were not profiled: the training went from step {self._step} to {step}")
+            self._on_missed(f"steps {each} were not profiled: {how} step {step}")
         if Action.END in actions:
             self._pending = actions  # so that the time it takes is not part of the last profiled step
         elif actions:
@@ -144,7 +152,10 @@ class WindowDriver:
                 self._act(pending, step)
         if self._window is not None and self._window.recording:
             with self._profiler_stage:
-                self._window.mark(step)
+                if self._has_grown():
+                    self._end_early(step)
+                else:
+                    self._window.mark(step)
 
     def _between_steps(self, step: int, segment: int) -> None:
         window = self._window
@@ -168,6 +179,7 @@ class WindowDriver:
                     self._window.prepare()
                 elif self._window is not None:
                     self._window.begin()
+                    self._resident_before = int(self._process.memory_info().rss)
                     self._check_beginning(step)
         except ProfilerBusyError as error:
             asked = self._plan.open
@@ -178,6 +190,16 @@ class WindowDriver:
                 self._refuse(self._request, str(error))
         finally:
             self._held_ns += time.perf_counter_ns() - started
+
+    def _has_grown(self) -> bool:
+        return int(self._process.memory_info().rss) - self._resident_before > self._most_bytes
+
+    def _end_early(self, step: int) -> None:
+        planned = self._plan.open
+        self._plan.abandon()
+        self._quiet_until = -1
+        self._end_window()
+        self._on_missed(f"steps {planned} are profiled up to step {step - 1}: the trace takes too much memory")
 
     def _check_beginning(self, step: int) -> None:
         planned = self._plan.open

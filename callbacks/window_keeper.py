@@ -117,6 +117,7 @@ class WindowKeeper:
         try:
             analysis = self._read(file, number)
         except AnalysisError as error:
+            path = _whole_trace(path)
             steps = f"steps {file.first_step} to {file.last_step}"
             warn(f"the trace of {steps} could not be read ({error}); it lies at {path}")
         else:
@@ -134,9 +135,14 @@ class WindowKeeper:
     def _read(self, file: WindowFile, number: int) -> WindowSummaries:
         """Have a process read the file. Raises AnalysisError."""
         command = [sys.executable, "-m", "tb_aiperf.window_reader", file.path, str(number), str(self._timelines)]
-        # The process finds what this one finds, and takes one core at most.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
+        if not sys.executable:
+            raise AnalysisError("sys.executable does not say which Python to start")
+        # The process finds what this one finds, and takes one core at most. Entries may be paths, which Python ignores.
+        found = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found), "OMP_NUM_THREADS": "1"}
         options: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        # `-m` puts the working directory first, where modules of any name may lie; and a Ctrl-C is for the training.
+        options |= {"cwd": os.path.dirname(file.path) or None, "start_new_session": True}
         try:
             self._process = process = subprocess.Popen(command, env=environment, **options)
         except OSError as error:
@@ -152,11 +158,21 @@ class WindowKeeper:
         if process.returncode:
             lines = told.decode("utf-8", "replace").strip().splitlines()
             raise AnalysisError(lines[-1] if lines else f"its reader ended with {process.returncode}")
-        return msgspec.msgpack.decode(out, type=WindowSummaries)
+        try:
+            return msgspec.msgpack.decode(out, type=WindowSummaries)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise AnalysisError("its reader answered something else") from None
 
 
 class AnalysisError(RuntimeError):
     """A window's file could not be read."""
+
+
+def _whole_trace(path: str) -> str:
+    """Where a trace lies whose reader failed: it may have been compressed already, or in part."""
+    packed = f"{path}.gz"
+    _remove(f"{packed}.part")
+    return packed if os.path.exists(packed) and not os.path.exists(path) else path
 
 
 def _remove(path: str) -> None:

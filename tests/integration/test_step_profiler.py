@@ -397,6 +397,24 @@ def test_max_events_shortens_later_windows(messages: pytest.LogCaptureFixture) -
     assert "would exceed max_events" in messages.text
 
 
+def test_a_window_without_end_does_not_take_all_memory(
+    messages: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process appears to grow by 100 MB a step."""
+    resident = iter(range(0, 10**12, 100_000_000))
+
+    class Process:
+        def memory_info(self) -> Any:
+            return type("Info", (), {"rss": next(resident)})
+
+    monkeypatch.setattr("tb_aiperf.callbacks.window_driver.psutil.Process", Process)
+    windows = Windows("5:100", max_events=1_000_000)
+    trainer = fit(windows)
+    assert trainer.global_step == 100
+    assert windows.ranges_recorded == [(5, 14)]
+    assert "steps 5:100 are profiled up to step 14: the trace takes too much memory" in messages.text
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
