@@ -1,6 +1,6 @@
 /** The page: header with the panels' tabs, sidebar, and the chosen panel. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { queries } from "./api/queries";
 import { framed } from "./host/frame";
 import { PANELS, panelById } from "./panels/registry";
@@ -93,6 +93,12 @@ function Header({ onHelp, showPanels }: { onHelp: () => void; showPanels: boolea
 function Content() {
   const { data, error, loading } = runsState.value;
   const retry = (): void => queries.retry(runsAddress());
+  const panel = panelById(view.value.panel);
+  // Each panel begins at its top, however far down the last one was left.
+  useLayoutEffect(() => {
+    const main = document.getElementById("panel");
+    if (main) main.scrollTop = 0;
+  }, [panel.id]);
   if (data === null) {
     return error !== null && !loading ? (
       <Failure what="the list of runs" message={error} retry={retry} />
@@ -101,7 +107,6 @@ function Content() {
     );
   }
   if (data.runs.length === 0) return <NoRuns skipped={data.skipped ?? []} />;
-  const panel = panelById(view.value.panel);
   return (
     <>
       {error !== null && <Failure what="newer data" message={error} retry={retry} />}

@@ -65,7 +65,7 @@ function answer(median: number, waiting = 0.5, change: Partial<StepsAnswer> = {}
 }
 
 function shown(name: string, full: StepsAnswer, view: Partial<View> = {}, window = full): RunSteps {
-  const run = { name, color: "#000000", attempt: null } as unknown as ShownRun;
+  const run = { name, color: "#000000", attempt: null, info: {}, loop: {} } as unknown as ShownRun;
   return runSteps(run, full, window, { ...DEFAULT_VIEW, ...view }, "light", false);
 }
 

@@ -8,6 +8,7 @@ import {
   bytes,
   count,
   microseconds,
+  microsecondsChange,
   nanoseconds,
   plural,
   quantity,
@@ -52,8 +53,22 @@ describe("numbers", () => {
     expect(plain(seconds(value))).toBe(text);
   });
 
+  it("gives a change its sign", () => {
+    expect([1500, -0.3, 0].map(microsecondsChange).map(plain)).toEqual(["+1.50 ms", "−300 ns", "0 s"]);
+  });
+
   it("says that a number was not measured, and never 0", () => {
-    for (const format of [seconds, microseconds, nanoseconds, share, bytes, count, times, quantity]) {
+    for (const format of [
+      seconds,
+      microseconds,
+      microsecondsChange,
+      nanoseconds,
+      share,
+      bytes,
+      count,
+      times,
+      quantity,
+    ]) {
       expect(format(null)).toBe(NOT_MEASURED);
       expect(format(undefined)).toBe(NOT_MEASURED);
       expect(format(Number.NaN)).toBe(NOT_MEASURED);

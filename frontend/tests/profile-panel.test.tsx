@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PartInfo, ProfileInfo } from "../src/api/profile-types";
 import type { RunInfo, RunsAnswer } from "../src/api/types";
+import { COMPARISON, compared, unjudged } from "./comparison-data";
 import { ANSWER } from "./profile-data";
 import { timelineAnswer } from "./timeline-data";
 
@@ -34,7 +35,11 @@ const RUNS: RunsAnswer = {
   categories: [part("kernel", "Kernels"), part("data_loading", "Data loading"), part("other", "Other")],
   idle_causes: [part("input", "Input"), part("synchronisation", "Synchronisation"), part("launch", "Launch")],
   event_kinds: [part("operator", "Operator"), part("kernel", "Kernel")],
-  definitions: { "profile.operator.host_self": "The server's words for host self." },
+  definitions: {
+    "profile.operator.host_self": "The server's words for host self.",
+    "profile.comparison": "The server's words for a difference.",
+    "profile.comparison.interval": "The server's words for an interval.",
+  },
   runs: [run("a"), run("a/rank_1", { group: "a", rank: 1 })],
 };
 
@@ -94,10 +99,15 @@ beforeEach(() => {
   document.body.replaceChildren();
   localStorage.clear();
   requests = [];
-  replies = { runs: { body: RUNS }, profile: { body: ANSWER }, timeline: { body: TIMELINE } };
+  replies = {
+    runs: { body: RUNS },
+    profile: { body: ANSWER },
+    "profile-comparison": { body: COMPARISON },
+    timeline: { body: TIMELINE },
+  };
   vi.stubGlobal("fetch", async (url: string) => {
     requests.push(url);
-    const route = /api\/v1\/([a-z.]+)/.exec(url)?.[1] ?? "";
+    const route = /api\/v1\/([a-z.-]+)/.exec(url)?.[1] ?? "";
     const { status = 200, body } = replies[route] ?? { status: 404, body: {} };
     return new Response(JSON.stringify(body), { status });
   });
@@ -148,7 +158,9 @@ describe("the choice of the window", () => {
   it("says how to get a profile where no selected run has one", async () => {
     replies["runs"] = { body: { ...RUNS, runs: [run("a", { profiles: [] })] } };
     await start("#p.tb_aiperf.panel=profile");
-    await vi.waitFor(() => expect(text("pre")[0]).toContain("aiperf analyze TRACE --logdir DIR"), { timeout: 5000 });
+    await vi.waitFor(() => expect(text("pre")).toHaveLength(3), { timeout: 5000 });
+    expect(text("pre")[0]).toContain('StepProfiler(steps="100:105")');
+    expect(text("pre").slice(1)).toEqual(["aiperf profile RUN_DIR", "aiperf analyze TRACE --logdir DIR"]);
     expect(text(".state-empty h2")).toEqual(["The selected run holds no profile"]);
   });
 
@@ -172,8 +184,8 @@ describe("the cards of a profile", () => {
   it("each state their finding with figures", async () => {
     await open();
     expect(text(".card-kind")).toEqual([
-      ...["Findings", "Step breakdown", "Device timeline", "Operators", "Kernels", "Memory", "Collectives"],
-      ...["Collectives across ranks", "Timeline"],
+      ...["Findings", "Step breakdown", "Comparison", "Operators compared", "Device timeline", "Operators", "Kernels"],
+      ...["Memory", "Collectives", "Collectives across ranks", "Timeline"],
     ]);
     expect(finding("Step breakdown")).toBe(
       "Data loading 60.0 %, Kernels 40.0 % of the step time (median 1.50 ms); the device idles 60.0 %",
@@ -225,10 +237,130 @@ describe("the cards of a profile", () => {
     };
     replies["profile"] = { body: { ...ANSWER, collectives: null, profile } };
     await open();
-    expect(text(".card-kind")).toEqual(["Findings", "Step breakdown", "Operators", "Memory", "Timeline"]);
+    expect(text(".card-kind")).toEqual([
+      ...["Findings", "Step breakdown", "Comparison", "Operators compared", "Operators", "Memory", "Timeline"],
+    ]);
     expect(finding("Memory")).toBe("Memory was not recorded");
     expect(finding("Operators")).toBe("No operators were recorded");
     expect(text(".state")[0]).toContain("Nothing stands out");
+  });
+});
+
+describe("the comparison with another window", () => {
+  const asked = (): string[] => requests.filter((url) => url.includes("/profile-comparison?"));
+  const baselines = (): HTMLSelectElement => {
+    const select = card("Comparison")?.querySelector("select");
+    if (!select) throw new Error("no choice of the baseline");
+    return select;
+  };
+  const compare = async (): Promise<void> => {
+    await open();
+    await vi.waitFor(() => expect(finding("Comparison")).toBe(COMPARISON.headline));
+  };
+  const comparedCells = (): string[][] =>
+    [...(card("Operators compared")?.querySelectorAll("tbody tr") ?? [])].map((row) =>
+      [...row.querySelectorAll("th, td")].map((cell) => plain(cell.textContent)),
+    );
+
+  it("begins with the window before, and says what it compares", async () => {
+    await compare();
+    const window = "attempt=20261130T214150.123456Z&window=";
+    expect(asked().map((url) => url.split("?")[1])).toEqual([
+      `run=a&${window}0&other_run=a&other_${window.replace("&", "&other_")}1`,
+    ]);
+    expect(plain(card("Comparison")?.querySelector(".card-scope")?.textContent)).toBe(
+      "Baseline: steps 5–7 (n = 2) · this window: steps 100–102 (n = 3) · a",
+    );
+    expect([...(card("Comparison")?.querySelectorAll("dd") ?? [])].map((each) => each.textContent)).toEqual([
+      ...["The server's words for a difference.", "The server's words for an interval."],
+      ...["Meaning of Kernels.", "Meaning of Data loading.", "Meaning of Other."],
+    ]);
+  });
+
+  it("keeps the chosen baseline in the address, and swaps the two", async () => {
+    await start("#p.tb_aiperf.panel=profile&p.tb_aiperf.runs=a,a%2Frank_1");
+    await vi.waitFor(() => expect(finding("Comparison")).toBe(COMPARISON.headline), { timeout: 5000 });
+    expect([...baselines().querySelectorAll("optgroup")].map((group) => group.label)).toEqual(["a", "a/rank_1"]);
+    expect([...baselines().options].map((option) => plain(option.text).split(",")[0])).toEqual([
+      ...["steps 5–7", "steps 100–102", "steps 5–7"],
+    ]);
+    baselines().value = baselines().options[1]?.value ?? "";
+    baselines().dispatchEvent(new Event("change", { bubbles: true }));
+    const address = (): string => decodeURIComponent(window.location.hash);
+    await vi.waitFor(() => expect(address()).toContain("against=1@20261130T214150.123456Z@a/rank_1"));
+    await vi.waitFor(() => expect(asked().some((url) => url.includes("?run=a%2Frank_1&"))).toBe(true));
+    button(card("Comparison"), "Swap").click();
+    await vi.waitFor(() => expect(address()).toContain("profile=1@20261130T214150.123456Z@a/rank_1"));
+    expect(address()).toContain("against=1@20261130T214150.123456Z@a");
+    await vi.waitFor(() => expect(asked().some((url) => url.includes("other_run=a%2Frank_1"))).toBe(true));
+  });
+
+  it("has a table of what took time", async () => {
+    await compare();
+    button(card("Comparison"), "Table").click();
+    await vi.waitFor(() => expect(card("Comparison")?.querySelectorAll("tbody tr")).toHaveLength(3));
+    expect(
+      [...(card("Comparison")?.querySelectorAll("tbody tr") ?? [])].map((row) =>
+        [...row.children].map((cell) => plain(cell.textContent).trim()).join(" | "),
+      ),
+    ).toEqual([
+      "Step time | 1.00 ms | 1.50 ms | +500 µs | +400 µs to +600 µs | clear",
+      "Kernels | 600 µs | 610 µs | +10.0 µs | −40.0 µs to +60.0 µs | not distinguishable",
+      "Data loading | 400 µs | 890 µs | +490 µs | +450 µs to +530 µs | clear",
+    ]);
+  });
+
+  it("lists operators by the size of their change, filters them, and shows both times", async () => {
+    await compare();
+    expect(comparedCells().map(([name, , , , change]) => [name, change])).toEqual([
+      ["aten::<i>add</i>", "−70.0 µs"],
+      ["aten::mm", "+60.0 µs"],
+      ["aten::zero_", "+2.00 µs"],
+    ]);
+    button(card("Operators compared"), "Device").click();
+    await vi.waitFor(() =>
+      expect(comparedCells()[0]?.slice(1)).toEqual([
+        ...["1 → 2.50", "50.0 µs", "0 s", "−50.0 µs", "−60.0 µs to −40.0 µs", "clear"],
+      ]),
+    );
+    expect(card("Operators compared")?.querySelector("[aria-sort=descending]")?.textContent).toContain("Difference");
+    expect(comparedCells()[1]?.[6]).toBe("not distinguishable");
+    card("Operators compared")?.querySelector<HTMLInputElement>("input[type=checkbox]")?.click();
+    await vi.waitFor(() => expect(comparedCells().map(([name]) => name)).toEqual(["aten::<i>add</i>"]));
+    expect(document.querySelectorAll("main i")).toHaveLength(0);
+  });
+
+  it("says why there is no interval, and where operators cannot be compared", async () => {
+    replies["profile-comparison"] = { body: { ...unjudged(COMPARISON), operators: null } };
+    await compare();
+    const note = plain(card("Comparison")?.querySelector(".chart-note")?.textContent);
+    expect(note).toContain("A window of one step tells nothing of the spread between steps, so there is no interval.");
+    expect(note).toContain("one of the two traces does not tell them step by step");
+    expect(card("Operators compared")).toBeUndefined();
+    button(card("Comparison"), "Table").click();
+    await vi.waitFor(() => expect(text(".card td")).toContain("one step: no interval"));
+  });
+
+  it("shows time only on the host where no device worked", async () => {
+    const operators = COMPARISON.operators?.map((row) => ({ ...row, device: compared(0, 0, [0, 0]) })) ?? [];
+    replies["profile-comparison"] = { body: { ...COMPARISON, operators } };
+    await compare();
+    expect(card("Operators compared")?.querySelector(".segmented")).toBeNull();
+  });
+
+  it("says what is needed where there is no second window", async () => {
+    replies["runs"] = { body: { ...RUNS, runs: [run("a", { profiles: [INFO] }), run("b")] } };
+    await start("#p.tb_aiperf.panel=profile&p.tb_aiperf.runs=a");
+    await vi.waitFor(() => expect(finding("Comparison")).toContain("no second window"), { timeout: 5000 });
+    expect(card("Comparison")?.textContent).toContain("Another run holds one: select it on the left.");
+    expect(asked()).toEqual([]);
+  });
+
+  it("shows the server's words when it fails, and still offers other baselines", async () => {
+    replies["profile-comparison"] = { status: 404, body: { error: "Window 0 is damaged." } };
+    await open();
+    await vi.waitFor(() => expect(text("[role=alert]")[0]).toContain("Window 0 is damaged."));
+    expect(baselines().options).toHaveLength(1);
   });
 });
 

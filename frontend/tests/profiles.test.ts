@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { ProfileInfo } from "../src/api/profile-types";
 import type { RunInfo } from "../src/api/types";
-import { newestProfiles, ranksWith, shownProfile, withProfiles } from "../src/state/profiles";
+import {
+  comparisonOf,
+  newestProfiles,
+  placeOfStep,
+  ranksWith,
+  shownProfile,
+  stepRange,
+  windowSteps,
+  withProfiles,
+} from "../src/state/profiles";
 
 const info = (attempt: string, window: number): ProfileInfo => ({
   attempt,
@@ -57,5 +66,60 @@ describe("the windows of a run", () => {
     expect(newestProfiles(ONE).map(({ attempt, window }) => `${attempt} ${window}`)).toEqual(["t2 0", "t1 1", "t1 0"]);
     expect(newestProfiles(OLD)).toEqual([]);
     expect(withProfiles(RUNS)).toEqual([ONE, DDP, TENTH, SECOND]);
+  });
+});
+
+describe("the steps of a window", () => {
+  it("are said in words", () => {
+    const window = { ...info("t1", 0), first_step: 1500, last_step: 1504, steps: 5 };
+    expect([stepRange(window), windowSteps(window)]).toEqual(["1,500–1,504", "steps 1,500–1,504"]);
+    expect([stepRange(info("t1", 0)), windowSteps(info("t1", 0))]).toEqual(["6", "step 6"]);
+    const unmarked = { ...window, first_step: null, last_step: null, steps: null };
+    expect([stepRange(unmarked), windowSteps(unmarked)]).toEqual([null, "no step marks"]);
+  });
+
+  it("have a place where they follow one another", () => {
+    const window = { ...info("t1", 0), first_step: 100, last_step: 104, steps: 5 };
+    expect([99, 100, 104, 105].map((step) => placeOfStep(window, step))).toEqual([null, 0, 4, null]);
+    expect(placeOfStep({ ...window, steps: 4 }, 101)).toBeNull();
+    expect(placeOfStep({ ...window, first_step: null, last_step: null, steps: null }, 101)).toBeNull();
+  });
+});
+
+describe("what a profile is compared with", () => {
+  const shown = (run: RunInfo, place: number) => {
+    const chosen = run.profiles?.[place];
+    if (!chosen) throw new Error("no such window");
+    return { run, info: chosen, selected: run };
+  };
+  const names = ({ choices }: ReturnType<typeof comparisonOf>): string[] =>
+    choices.flatMap(({ run, windows }) => windows.map(({ attempt, window }) => `${run.run} ${attempt} ${window}`));
+  const against = (comparison: ReturnType<typeof comparisonOf>): string | null =>
+    comparison.against &&
+    `${comparison.against.run.run} ${comparison.against.info.attempt} ${comparison.against.info.window}`;
+
+  it("is any other window of its run and of the selected runs", () => {
+    expect(names(comparisonOf(RUNS, [OLD, DDP, ONE], shown(ONE, 1), null))).toEqual([
+      ...["one t2 0", "one t1 0", "ddp t1 0"],
+    ]);
+    expect(names(comparisonOf(RUNS, [DDP], shown(SECOND, 0), null))).toEqual(["ddp/rank_1 t1 1", "ddp t1 0"]);
+  });
+
+  it("begins with the one before, else another run's newest, else the next", () => {
+    expect(against(comparisonOf(RUNS, [ONE, DDP], shown(ONE, 2), null))).toBe("one t1 1");
+    expect(against(comparisonOf(RUNS, [ONE, DDP], shown(DDP, 0), null))).toBe("one t2 0");
+    expect(against(comparisonOf(RUNS, [ONE], shown(ONE, 0), null))).toBe("one t2 0");
+    expect(comparisonOf(RUNS, [DDP], shown(DDP, 0), null)).toEqual({ choices: [], against: null });
+  });
+
+  it("is the chosen one where it exists, is of a selected run and is not the one shown", () => {
+    const choice = { run: "one", attempt: "t1", window: 0 };
+    expect(against(comparisonOf(RUNS, [ONE, DDP], shown(ONE, 2), choice))).toBe("one t1 0");
+    expect(against(comparisonOf(RUNS, [ONE, DDP], shown(ONE, 0), choice))).toBe("ddp t1 0");
+    expect(against(comparisonOf(RUNS, [ONE, DDP], shown(ONE, 2), { ...choice, window: 9 }))).toBe("one t1 1");
+    expect(comparisonOf(RUNS, [DDP], shown(DDP, 0), choice).against).toBeNull();
+    const rank = { run: "ddp/rank_1", attempt: "t1", window: 1 };
+    const ofRank = comparisonOf(RUNS, [DDP], shown(DDP, 0), rank);
+    expect([against(ofRank), names(ofRank)]).toEqual(["ddp/rank_1 t1 1", ["ddp/rank_1 t1 1", "ddp/rank_1 t1 0"]]);
   });
 });

@@ -15,6 +15,7 @@ const FULL: View = {
   ignoreOutliers: false,
   hidden: ["forward", "my,stage"],
   profile: { run: "we,ird@home/ü", attempt: "20261130T214150.123456Z", window: 12 },
+  against: { run: "base,line@1", attempt: "20261130T214150.123456Z", window: 3 },
   profileStep: 3,
 };
 
@@ -56,6 +57,7 @@ describe("the view in the address", () => {
     expect([reversed.from, reversed.to]).toEqual([null, null]);
     for (const text of ["", "0@attempt", "x@attempt@run", "0@@run", "0@attempt@"]) {
       expect(viewFromValues(new Map([["profile", text]])).profile).toBeNull();
+      expect(viewFromValues(new Map([["against", text]])).against).toBeNull();
     }
     expect(viewFromValues(new Map([["pstep", "-1"]])).profileStep).toBeNull();
   });

@@ -25,6 +25,7 @@ from tb_aiperf.records import (
     ModuleTimes,
     OperationTimes,
     OperatorShapeTimes,
+    OperatorSteps,
     OperatorTimes,
     StepTimeline,
     TraceRecording,
@@ -82,12 +83,13 @@ def large_timeline(number: int, events: int = 30_000) -> StepTimeline:
     )
 
 
-def window(rank: int, first: int) -> TraceRecording:
-    """Three steps, the first partial, with every part that a trace can have."""
+def window(rank: int, first: int, data_us: float = 6000.0, mm_us: float = 1000.0) -> TraceRecording:
+    """Three steps, the first partial, with every part that a trace can have. The others wait for data for `data_us` and
+    200 more; aten::mm takes `mm_us` on the host in each."""
     steps = (
         step(first, 3000.0, 1000.0, partial=True),
-        step(first + 1, 4000.0, 6000.0),
-        step(first + 2, 4000.0, 6200.0),
+        step(first + 1, 4000.0, data_us),
+        step(first + 2, 4000.0, data_us + 200.0),
     )
     work = {"calls": 10, "total_us": 900.0, "min_us": 80.0, "max_us": 120.0}
     of_profile = profile(
@@ -106,7 +108,12 @@ def window(rank: int, first: int) -> TraceRecording:
             total=24_000.0,
         ),
         operators=operators(),
-        operators_by_step=None,
+        operators_by_step=[
+            OperatorSteps(name="aten::mm", calls=[1, 4, 4], host_self_us=[1.0, mm_us, mm_us], device_us=[5.0] * 3),
+            OperatorSteps(
+                name="aten::<u>add</u>", calls=[1, 2, 2], host_self_us=[1.0, 50.0, 60.0], device_us=[0.0] * 3
+            ),
+        ],
         operators_by_shape=[
             OperatorShapeTimes(
                 name="aten::mm",
@@ -176,7 +183,7 @@ def window(rank: int, first: int) -> TraceRecording:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TensorBoard]:
     """A run of two windows on two ranks that holds no steps."""
     root = tmp_path_factory.mktemp("profiles") / "logdir"
-    write_windows(root / RUN, attempt(world_size=2), window(0, 5), window(0, 100))
+    write_windows(root / RUN, attempt(world_size=2), window(0, 5, 3000.0, 400.0), window(0, 100))
     write_windows(root / RUN / "rank_1", attempt(world_size=2, rank=1), window(1, 5), window(1, 100))
     with tensorboard(root.parent / "tensorboard.log", "--logdir", str(root)) as running:
         running.await_true(lambda: [len(run["profiles"]) for run in running.api("runs")["runs"]] == [2, 2])
@@ -407,6 +414,78 @@ def test_timeline_as_image_and_numbers(visit: Visit) -> None:
     assert (rows[0]["name"], rows[0]["duration_ns"]) == ("<i>forward</i>", "10000000")
 
 
+def cells(row: Any) -> list[str]:
+    """The texts of a table's row."""
+    return [plain(text).strip() for text in row.locator("th, td").all_inner_texts()]
+
+
+def test_two_windows_are_compared(visit: Visit) -> None:
+    frame = visit.open("profile")
+    answer = visit.server.api("profile-comparison", run=RUN, window=0, other_run=RUN, other_window=1)
+    comparison, heading = card(frame, "Comparison"), card(frame, "Comparison").locator("h2")
+    heading.get_by_text(answer["headline"], exact=True).wait_for()
+    assert "longer" in answer["headline"]
+    assert "Baseline: steps 5–7 (n = 2) · this window: steps 100–102 (n = 2)" in plain(comparison.inner_text())
+    comparison.get_by_role("button", name="Table").click()
+    # The mean of 10.0 and 10.2 ms against that of 7.0 and 7.2; resampled, each is off by 0.1 ms at most.
+    assert [cells(row) for row in comparison.locator("tbody tr").all()] == [
+        ["Step time", "7.10 ms", "10.1 ms", "+3.00 ms", "+2.80 ms to +3.20 ms", "clear"],
+        ["Kernels", "4.00 ms", "4.00 ms", "0 s", "0 s to 0 s", "not distinguishable"],
+        ["Data loading", "3.10 ms", "6.10 ms", "+3.00 ms", "+2.80 ms to +3.20 ms", "clear"],
+    ]
+    comparison.get_by_role("button", name="Table").click()
+    comparison.get_by_role("button", name="Swap").click()
+    heading.get_by_text("shorter", exact=False).wait_for()
+    visit.page.reload()
+    frame.locator("h1").wait_for(timeout=30_000)
+    heading.get_by_text("shorter", exact=False).wait_for()
+    assert "p.tb_aiperf.against=1%40" in visit.page.evaluate("location.hash")
+    assert frame.get_by_role("combobox", name="Window").locator("option:checked").inner_text().startswith("steps 5–7")
+    assert visit.complaints == []
+
+
+def test_compared_operators_sort_and_filter(visit: Visit) -> None:
+    frame = visit.open("profile")
+    table = card(frame, "Operators compared")
+    table.get_by_text("1 operator changed clearly", exact=False).wait_for()
+    rows = table.locator("tbody tr")
+    assert cells(rows.first) == ["aten::mm", "4", "400 µs", "1.00 ms", "+600 µs", "+600 µs to +600 µs", "clear"]
+    assert cells(rows.last)[0] == "aten::<u>add</u>"
+    table.get_by_role("button", name="Difference").click()
+    assert cells(rows.first)[0] == "aten::<u>add</u>"
+    assert cells(rows.first)[-1] == "not distinguishable"
+    table.get_by_role("searchbox").fill("mm$")
+    table.get_by_text("1 of 2 operators").wait_for()
+    table.get_by_role("button", name="Export").click()
+    with visit.page.expect_download() as download:
+        table.get_by_text("CSV", exact=False).click()
+    (row,) = csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8")))
+    assert (row["operator"], row["calls_baseline"], row["calls_other"]) == ("aten::mm", "4", "4")
+    assert (row["host_self_difference_us"], row["host_self_high_us"], row["host_self_clear"]) == ("600", "600", "true")
+    assert (row["device_other_us"], row["device_difference_us"], row["device_clear"]) == ("5", "0", "false")
+
+
+def test_comparison_by_keys_and_as_image(visit: Visit) -> None:
+    frame = visit.open("profile")
+    comparison = card(frame, "Comparison")
+    comparison.scroll_into_view_if_needed()
+    comparison.locator("canvas").wait_for(timeout=30_000)
+    comparison.locator(".chart").focus()
+    visit.page.keyboard.press("End")
+    said = plain(comparison.locator("[aria-live]").inner_text())
+    assert said == (
+        "Data loading: baseline 3.10 ms, this window 6.10 ms, difference +3.00 ms, "
+        "95 % interval +2.80 ms to +3.20 ms, clear"
+    )
+    assert "95 % interval" in frame.locator(".tip").first.inner_text()
+    comparison.get_by_role("button", name="Export").click()
+    with visit.page.expect_download() as download:
+        comparison.locator(".menu-item").filter(has_text="SVG").click()
+    svg = Path(download.value.path()).read_text(encoding="utf-8")
+    assert "not distinguishable" in svg
+    assert "4.00\N{NO-BREAK SPACE}ms → 4.00\N{NO-BREAK SPACE}ms" in svg
+
+
 def test_a_run_without_steps_leads_to_its_profile(visit: Visit) -> None:
     for panel in ("overview", "steps"):
         visit.page.goto(f"{visit.server.root}#tb_aiperf&p.tb_aiperf.panel={panel}")
@@ -430,4 +509,7 @@ def test_without_a_profile_it_says_how_to_get_one(browser: Any, tmp_path_factory
         page.goto(f"{running.root}#tb_aiperf&p.tb_aiperf.panel=profile")
         frame = page.frame_locator("iframe[src*='name=tb_aiperf']")
         frame.get_by_text("aiperf analyze TRACE --logdir DIR").wait_for(timeout=30_000)
+        snippets = frame.locator("pre").all_inner_texts()
+        assert 'StepProfiler(steps="100:105")' in snippets[0]
+        assert snippets[1].strip() == "aiperf profile RUN_DIR"
         page.close()

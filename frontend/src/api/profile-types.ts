@@ -194,6 +194,46 @@ export interface ProfileAnswer {
   damage?: string[];
 }
 
+/** A mean per step of two windows. */
+export interface Compared {
+  baseline_us: number;
+  other_us: number;
+  difference_us: number;
+  /** Ends of the 95 % interval of the difference; null, as `clear`, where a side has one step only. */
+  low_us: Measured;
+  high_us: Measured;
+  /** Whether the interval leaves out 0. */
+  clear: boolean | null;
+}
+
+export interface ComparedSide {
+  run: string;
+  attempt: string;
+  window: number;
+  first_step: Measured;
+  last_step: Measured;
+  /** Number of steps behind the means. */
+  n: number;
+}
+
+export interface ComparedOperator {
+  name: string;
+  calls: { baseline: number; other: number };
+  host_self: Compared;
+  device: Compared;
+}
+
+export interface ComparisonAnswer {
+  baseline: ComparedSide;
+  other: ComparedSide;
+  headline: string;
+  /** null where a side has no step. */
+  step_time_us: Compared | null;
+  categories: (Compared & { key: string })[];
+  /** The largest changes first; null: a profile does not tell operators step by step. */
+  operators: ComparedOperator[] | null;
+}
+
 export interface LaneInfo {
   /** `host`, `python` or `device`. */
   kind: string;

@@ -65,6 +65,12 @@ export function seconds(value: Maybe): string {
 /** A time in microseconds, as profiles have them. */
 export const microseconds = (value: Maybe): string => (isNumber(value) ? seconds(value / 1e6) : NOT_MEASURED);
 
+/** A change in microseconds, with its sign: +1.20 ms, −300 µs. */
+export function microsecondsChange(value: Maybe): string {
+  if (!isNumber(value) || value === 0) return microseconds(value);
+  return (value > 0 ? "+" : "−") + microseconds(Math.abs(value));
+}
+
 export const nanoseconds = (value: Maybe): string => (isNumber(value) ? seconds(value / 1e9) : NOT_MEASURED);
 
 const BYTE_SCALES: readonly Scale[] = ["B", "KiB", "MiB", "GiB", "TiB"].map((unit, power) => ({

@@ -3,6 +3,7 @@
 import { type ReadonlySignal, batch, computed, signal } from "@preact/signals";
 import { address } from "../api/client";
 import { queries } from "../api/queries";
+import type { ProfileInfo } from "../api/profile-types";
 import type { RunInfo, RunsAnswer } from "../api/types";
 import { addressWindow } from "../host/frame";
 import { readHash, writeHash } from "../host/hash";
@@ -85,6 +86,11 @@ export function reloadWhenSeen(): void {
 
 export function setZoom(from: number | null, to: number | null): void {
   setView({ from, to });
+}
+
+/** Go to the panel Profile with a window of `run`; place: of the step whose timeline is shown, null: a typical one. */
+export function openProfile(run: string, { attempt, window }: ProfileInfo, place: number | null = null): void {
+  setView({ panel: "profile", profile: { run, attempt, window }, profileStep: place });
 }
 
 export function toggleStage(key: string): void {

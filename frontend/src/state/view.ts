@@ -30,6 +30,8 @@ export interface View {
   hidden: readonly string[];
   /** null: the newest window of the first selected run that has one. */
   profile: ProfileChoice | null;
+  /** The window that the profile is compared with; null: the one before it. */
+  against: ProfileChoice | null;
   /** Place of the step whose timeline is shown; null: a typical one. */
   profileStep: number | null;
 }
@@ -47,6 +49,7 @@ export const DEFAULT_VIEW: View = {
   ignoreOutliers: true,
   hidden: [],
   profile: null,
+  against: null,
   profileStep: null,
 };
 
@@ -79,15 +82,15 @@ export function viewToValues(view: View): Map<string, string> {
   if (view.logY) values.set("y", "log");
   if (!view.ignoreOutliers) values.set("outliers", "show");
   if (view.hidden.length > 0) values.set("hide", joinList(view.hidden));
-  if (view.profile !== null) {
-    const { run, attempt, window } = view.profile;
-    values.set("profile", `${window}@${attempt}@${run}`);
-  }
+  if (view.profile !== null) values.set("profile", profileText(view.profile));
+  if (view.against !== null) values.set("against", profileText(view.against));
   if (view.profileStep !== null) values.set("pstep", String(view.profileStep));
   return values;
 }
 
-function parseProfile(text: string): ProfileChoice | null {
+export const profileText = ({ run, attempt, window }: ProfileChoice): string => `${window}@${attempt}@${run}`;
+
+export function parseProfile(text: string): ProfileChoice | null {
   const [, window, attempt, run] = /^(\d+)@([^@]+)@(.+)$/s.exec(text) ?? [];
   return window && attempt && run ? { run, attempt, window: Number(window) } : null;
 }
@@ -117,6 +120,7 @@ export function viewFromValues(values: ReadonlyMap<string, string>): View {
     ignoreOutliers: values.get("outliers") !== "show",
     hidden: splitList(values.get("hide") ?? ""),
     profile: parseProfile(values.get("profile") ?? ""),
+    against: parseProfile(values.get("against") ?? ""),
     profileStep: parsePlace(values.get("pstep")),
   };
 }

@@ -1,7 +1,7 @@
 /** What a panel of steps says about selected runs that it has nothing to show of. */
 
 import { loopTitle } from "../state/definitions";
-import { shownRuns, setView, view } from "../state/store";
+import { openProfile, shownRuns, view } from "../state/store";
 import { withoutLoop, withoutSteps } from "../state/shown";
 import { Notice } from "./states";
 
@@ -23,12 +23,9 @@ export function RunsLeftOut() {
           );
         }
         const newest = profiles[profiles.length - 1];
-        const open = (): void =>
-          setView({
-            panel: "profile",
-            profileStep: null,
-            profile: newest ? { run, attempt: newest.attempt, window: newest.window } : null,
-          });
+        const open = (): void => {
+          if (newest) openProfile(run, newest);
+        };
         return (
           <Notice kind="info" key={run}>
             {name} holds no recorded steps; see Profile.{" "}

@@ -3,6 +3,11 @@ import { plural } from "../../format/number";
 import { withProfiles } from "../../state/profiles";
 import { catalogue, selection, toggleRun } from "../../state/store";
 
+const SNIPPET = `from tb_aiperf.callbacks import PerfMonitor, StepProfiler
+
+profiler = StepProfiler(steps="100:105")  # steps 100 to 104
+trainer = L.Trainer(callbacks=[PerfMonitor(), profiler])`;
+
 /** None of the selected runs holds a profile: how to get one. */
 export function NoProfile() {
   const others = withProfiles(catalogue.value?.runs ?? []);
@@ -26,17 +31,21 @@ export function NoProfile() {
           </button>
         </p>
       )}
+      <p>To profile steps of a training, add StepProfiler to the Trainer’s callbacks:</p>
+      <pre class="snippet" tabIndex={0} aria-label="Python code that profiles steps of a training">
+        {SNIPPET}
+      </pre>
       <p>
-        A profile is a trace file of torch.profiler, read. This command writes one as a run of its own, where DIR is
-        this log directory:
+        A training that is running and has one profiles its next steps on request, where RUN_DIR is the run’s folder:
       </p>
+      <pre class="snippet" tabIndex={0} aria-label="Command that profiles a running training">
+        aiperf profile RUN_DIR
+      </pre>
+      <p>A trace file that torch.profiler wrote becomes a run of its own, where DIR is this log directory:</p>
       <pre class="snippet" tabIndex={0} aria-label="Command that turns a trace file into a run">
         aiperf analyze TRACE --logdir DIR
       </pre>
-      <p>
-        TRACE is what torch.profiler exports, such as trace.json or rank0.pt.trace.json.gz; several ranks may be named
-        at once.
-      </p>
+      <p>TRACE is a file such as trace.json or rank0.pt.trace.json.gz; several ranks may be named at once.</p>
     </section>
   );
 }

@@ -10,6 +10,7 @@ import { CHART_COLORS } from "../../theme/palette";
 import { Failure, Loading } from "../../ui/states";
 import { BreakdownCard } from "./breakdown-card";
 import { CollectivesCard } from "./collectives-card";
+import { ComparisonCards } from "./comparison-card";
 import { DeviceCard } from "./device-card";
 import { FindingsCard } from "./findings-card";
 import { KernelsCard } from "./kernels-card";
@@ -39,6 +40,7 @@ function ShownWindow({ shown }: { shown: ShownProfile }) {
         <Cards
           key={`${answer.run} ${answer.attempt} ${answer.window}`}
           answer={answer}
+          shown={shown}
           busy={state?.loading ?? false}
         />
       )}
@@ -46,7 +48,13 @@ function ShownWindow({ shown }: { shown: ShownProfile }) {
   );
 }
 
-function Cards({ answer, busy }: { answer: ProfileAnswer; busy: boolean }) {
+interface CardsProps {
+  answer: ProfileAnswer;
+  shown: ShownProfile;
+  busy: boolean;
+}
+
+function Cards({ answer, shown, busy }: CardsProps) {
   const colors = CHART_COLORS[theme.value];
   const step = chosenStep(answer.profile.steps, view.value.profileStep);
   const choose = (place: number): void => setView({ profileStep: place });
@@ -59,6 +67,7 @@ function Cards({ answer, busy }: { answer: ProfileAnswer; busy: boolean }) {
     <>
       <FindingsCard answer={answer} busy={busy} />
       <BreakdownCard answer={answer} colors={colors} step={step} onStep={choose} goToTimeline={goToTimeline} />
+      <ComparisonCards shown={shown} colors={colors} />
       <DeviceCard answer={answer} colors={colors} />
       <OperatorsCard answer={answer} />
       <KernelsCard answer={answer} />

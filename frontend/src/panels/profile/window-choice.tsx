@@ -4,21 +4,14 @@ import type { ProfileInfo } from "../../api/profile-types";
 import type { RunInfo } from "../../api/types";
 import { count, moment, plural } from "../../format/number";
 import { loopTitle } from "../../state/definitions";
-import { type ShownProfile, newestProfiles, ranksWith, withProfiles } from "../../state/profiles";
+import { type ShownProfile, newestProfiles, ranksWith, windowSteps, withProfiles } from "../../state/profiles";
 import { catalogue, selection, setView } from "../../state/store";
 
 /** Several attempts of a run are told apart by their ids. */
-function windowText(info: ProfileInfo, withAttempt: boolean): string {
-  const { first_step: first, last_step: last } = info;
-  const steps =
-    first === null || last === null
-      ? "no step marks"
-      : first === last
-        ? `step ${count(first)}`
-        : `steps ${count(first)}–${count(last)}`;
+export function windowText(info: ProfileInfo, withAttempt: boolean): string {
   const loop = info.loop === "train" ? "" : `${loopTitle(info.loop)}, `;
   const attempt = withAttempt ? `, attempt ${info.attempt}` : "";
-  return `${loop}${steps}, recorded ${moment(info.recorded_unix_s)}${attempt}`;
+  return `${loop}${windowSteps(info)}, recorded ${moment(info.recorded_unix_s)}${attempt}`;
 }
 
 const keyOf = (info: ProfileInfo): string => `${info.window}@${info.attempt}`;

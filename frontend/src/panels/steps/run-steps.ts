@@ -6,6 +6,7 @@ import { type PaintedStage, paintStages } from "../../state/definitions";
 import type { ShownRun } from "../../state/shown";
 import type { View } from "../../state/view";
 import { type PlacedBin, type StepWindow, originOf, placeBins, readBins, spliceBins, windowOnAxis } from "./bins";
+import { type PlacedWindow, placeWindows, profiledWindows, windowsBetween } from "./profiled";
 
 export interface RunSteps {
   run: ShownRun;
@@ -22,6 +23,9 @@ export interface RunSteps {
   extent: [number, number];
   /** Ends of the window on the x axis; the whole run when none of its steps is in the window. */
   window: [number, number];
+  /** The profiled windows of what is shown of the run, and those in the window. */
+  profiled: readonly PlacedWindow[];
+  profiledShown: readonly PlacedWindow[];
   busy: boolean;
 }
 
@@ -50,6 +54,7 @@ export function runSteps(
   const overlaps = wanted.from <= whole.to && wanted.to >= whole.from;
   const clipped: StepWindow = { from: Math.max(wanted.from, whole.from), to: Math.min(wanted.to, whole.to) };
   const window = (overlaps ? windowOnAxis(bins, view.x, clipped) : null) ?? extent;
+  const profiled = placeWindows(profiledWindows(run.info, run.loop, run.attempt), bins, view.x);
   return {
     run,
     name: run.name,
@@ -60,6 +65,8 @@ export function runSteps(
     stages: paintStages(full.stages, theme),
     extent,
     window: [Math.max(window[0], extent[0]), Math.min(window[1], extent[1])],
+    profiled,
+    profiledShown: overlaps ? windowsBetween(profiled, clipped) : [],
     busy,
   };
 }

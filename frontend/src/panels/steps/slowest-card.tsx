@@ -3,9 +3,12 @@
 import type { WorstStep } from "../../api/types";
 import { count, moment, seconds, times } from "../../format/number";
 import { definition } from "../../state/definitions";
+import { placeOfStep, stepRange, windowSteps } from "../../state/profiles";
+import { openProfile } from "../../state/store";
 import { Card } from "../../ui/card";
 import { type Column, DataTable, runsCsv } from "../../ui/data-table";
 import { Swatch } from "../../ui/swatch";
+import { windowOfStep } from "./profiled";
 import { RunGrid } from "./run-grid";
 import { type RunSteps, largest, scopeText } from "./run-steps";
 import { stagesColumn } from "./stages-column";
@@ -117,6 +120,7 @@ function columnsOf(run: RunSteps, whole: number, show: Props["show"]): Column<Wo
       numeric: true,
       fileOnly: true,
     },
+    ...profileColumn(run),
     {
       wide: true,
       title: "Epoch",
@@ -134,5 +138,33 @@ function columnsOf(run: RunSteps, whole: number, show: Props["show"]): Column<Wo
       numeric: true,
     },
     { wide: true, title: "When", name: "unix_s", raw: (row) => row.unix_s, cell: (row) => moment(row.unix_s) },
+  ];
+}
+
+/** The profile of a step that was profiled; no column where none of the steps was. */
+function profileColumn(run: RunSteps): Column<WorstStep>[] {
+  const windowOf = (row: WorstStep) => windowOfStep(run.profiled, row)?.info ?? null;
+  if (run.answer.worst.every((row) => windowOf(row) === null)) return [];
+  return [
+    {
+      title: "Profiled in",
+      name: "profile_window",
+      raw: (row) => windowOf(row)?.window ?? null,
+      cell: (row) => {
+        const info = windowOf(row);
+        if (!info) return "";
+        return (
+          <button
+            type="button"
+            class="link"
+            title={`Open the profile of ${windowSteps(info)}`}
+            aria-label={`Open the profile of step ${count(row.step)}`}
+            onClick={() => openProfile(run.name, info, placeOfStep(info, row.step))}
+          >
+            {stepRange(info)}
+          </button>
+        );
+      },
+    },
   ];
 }

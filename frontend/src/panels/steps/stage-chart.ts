@@ -16,6 +16,8 @@ import type { PaintedStage } from "../../state/definitions";
 import type { XAxis } from "../../state/view";
 import type { ChartColors } from "../../theme/palette";
 import { type PlacedBin, linePoints, nearestBin } from "./bins";
+import { profiledText } from "./profiled";
+import { MARKS, markSeries, topWithMarks } from "./profiled-marks";
 import type { RunSteps } from "./run-steps";
 import { stackSeries } from "./stack-series";
 
@@ -66,10 +68,19 @@ function guideSeries(run: RunSteps): ChartSeries {
 
 export function stageOption({ run, hidden, x, log, top, colors }: Settings): ChartOption {
   const stages = visibleStages(run, hidden);
+  const marked = run.profiled.length > 0;
+  const first = run.bins.find((bin) => bin.mean !== null);
+  const marks = markSeries({
+    rows: marked ? [{ windows: run.profiled, color: colors.text }] : [],
+    anchor: [first?.x ?? 0, first?.mean ?? 1],
+    over: true,
+    color: colors.text,
+  });
+  const named = [...stages.map((stage) => stage.title), ...(marked ? [MARKS] : [])];
   return {
     ...baseOption(colors),
-    grid: { left: 64, right: 16, top: 12, bottom: 62 },
-    legend: { show: false, data: stages.map((stage) => ({ name: stage.title, icon: "rect" })) },
+    grid: { left: 64, right: 16, top: topWithMarks(1), bottom: 62 },
+    legend: { show: false, data: named.map((name) => ({ name, icon: "rect" })) },
     xAxis: xAxisOption(x, run.extent, colors),
     yAxis: secondsAxisOption(log, top, colors),
     dataZoom: zoomOption(run.window, colors),
@@ -78,12 +89,15 @@ export function stageOption({ run, hidden, x, log, top, colors }: Settings): Cha
       formatter: (parameters: unknown) => {
         const at = hoveredX(parameters);
         const bin = at === null ? null : nearestBin(run.shown, at);
-        return bin ? stageTooltip(stages, bin, x) : "";
+        return bin ? stageTooltip(stages, bin, x, profiledText(run.profiled, bin)) : "";
       },
     },
-    series: log
-      ? stages.map((stage) => stageLine(stage, run))
-      : [guideSeries(run), ...stackSeries(run.bins, run.shown.length, stages, colors)],
+    series: [
+      ...(log
+        ? stages.map((stage) => stageLine(stage, run))
+        : [guideSeries(run), ...stackSeries(run.bins, run.shown.length, stages, colors)]),
+      ...marks,
+    ],
   };
 }
 
@@ -104,7 +118,7 @@ export function stagesByTime(stages: readonly PaintedStage[], bin: PlacedBin): [
     .sort((a, b) => b[1] - a[1]);
 }
 
-function stageTooltip(stages: readonly PaintedStage[], bin: PlacedBin, x: XAxis): HTMLElement {
+function stageTooltip(stages: readonly PaintedStage[], bin: PlacedBin, x: XAxis, profiled: string): HTMLElement {
   const ordered = stagesByTime(stages, bin);
   const whole = bin.mean ?? 0;
   const text = (time: number): string => (whole > 0 ? `${seconds(time)}  ${share(time / whole)}` : seconds(time));
@@ -115,5 +129,6 @@ function stageTooltip(stages: readonly PaintedStage[], bin: PlacedBin, x: XAxis)
   const restTime = rest.reduce((sum, [, time]) => sum + time, 0);
   const notes = [`step time ${seconds(bin.mean)}`];
   if (rest.length > 0) notes.unshift(`${rest.length} more: ${seconds(restTime)}`);
+  if (profiled !== "") notes.push(profiled);
   return tooltip(binTitle(bin, x), rows, notes.join(" · "));
 }

@@ -10,6 +10,7 @@ import { Card } from "../../ui/card";
 import { type Column, DataTable, runsCsv } from "../../ui/data-table";
 import { type PlacedBin, robustTop, roundUp } from "./bins";
 import { RunGrid } from "./run-grid";
+import { profiledText } from "./profiled";
 import { type RunSteps, largest, scopeText } from "./run-steps";
 import { binTitle, stageOption, stagesByTime, visibleStages } from "./stage-chart";
 import { StageLegend } from "./stage-legend";
@@ -94,6 +95,7 @@ export function StagesCard({ runs, view, colors, zoom, links }: Props) {
         {view.logY
           ? "On a logarithmic axis the stages are lines, not a stack."
           : "Mean time of each stage, stacked to the mean step time."}
+        {runs.some((run) => run.profiled.length > 0) && " Marks above a chart: profiled steps."}
         {view.hidden.length > 0 && " Stages switched off are left out of the stack."}
       </p>
     </Card>
@@ -136,7 +138,8 @@ function StageChart({ run, view, top, colors, zoom }: ChartProps) {
           const bin = run.shown[index];
           if (!bin) return "";
           const parts = stagesByTime(stages, bin).map(([stage, time]) => `${stage.title} ${seconds(time)}`);
-          return `${binTitle(bin, "step")}: step time ${seconds(bin.mean)}. ${parts.join(", ")}`;
+          const profiled = profiledText(run.profiled, bin);
+          return `${binTitle(bin, "step")}: step time ${seconds(bin.mean)}${profiled && `, ${profiled}`}. ${parts.join(", ")}`;
         },
       }}
     />

@@ -11,6 +11,8 @@ import type { ChartColors } from "../../theme/palette";
 import { Card } from "../../ui/card";
 import { type Column, DataTable, tableCsv } from "../../ui/data-table";
 import { type PlacedBin, robustTop, roundUp } from "./bins";
+import { profiledText } from "./profiled";
+import { ProfiledList } from "./profiled-list";
 import { type RunSteps, largest, scopeText } from "./run-steps";
 import { stepTimeOption } from "./step-time-chart";
 import { binTitle } from "./stage-chart";
@@ -89,7 +91,8 @@ export function StepTimeCard({ runs, view, colors, zoom }: Props) {
     describe: (index) => {
       const bin = guide.shown[index];
       if (!bin) return "";
-      return `${guide.name}, ${binTitle(bin, "step")}: median ${seconds(bin.median)}, shortest ${seconds(bin.min)}, longest ${seconds(bin.max)}`;
+      const profiled = profiledText(guide.profiled, bin);
+      return `${guide.name}, ${binTitle(bin, "step")}: median ${seconds(bin.median)}, shortest ${seconds(bin.min)}, longest ${seconds(bin.max)}${profiled && `, ${profiled}`}`;
     },
   };
   const rows = inWindow.flatMap((run) => run.shown.map((bin) => ({ run: run.name, bin })));
@@ -130,8 +133,10 @@ export function StepTimeCard({ runs, view, colors, zoom }: Props) {
       />
       <p class="chart-note">
         Line: median of each bin. Band: 5th to 95th percentile.
+        {runs.some((run) => run.profiled.length > 0) && " Marks above the chart: profiled steps."}
         {cut > 0 && ` ${count(cut)} of ${count(rows.length)} bins reach above the axis.`}
       </p>
+      <ProfiledList runs={runs} />
     </Card>
   );
 }

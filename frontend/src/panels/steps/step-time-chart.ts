@@ -15,6 +15,8 @@ import { seconds } from "../../format/number";
 import type { XAxis } from "../../state/view";
 import type { ChartColors } from "../../theme/palette";
 import { bandHeight, linePoints, nearestBin } from "./bins";
+import { profiledText } from "./profiled";
+import { MARKS, markSeries, topWithMarks } from "./profiled-marks";
 import type { RunSteps } from "./run-steps";
 
 /** Runs differ by dash as well as by colour. */
@@ -64,10 +66,22 @@ export function stepTimeOption({ runs, x, log, top, extent, window, colors }: Se
       },
     );
   }
+  // The first run's marks on top, as in the list below the chart.
+  const marked = runs.filter((run) => run.profiled.length > 0).reverse();
+  const first = runs.flatMap((run) => run.bins).find((bin) => bin.median !== null);
+  const marks = markSeries({
+    rows: marked.map((run) => ({ windows: run.profiled, color: run.color })),
+    anchor: [first?.x ?? 0, first?.median ?? 1],
+    over: false,
+    color: colors.muted,
+  });
   return {
     ...baseOption(colors),
-    grid: { left: 64, right: 16, top: 12, bottom: 62 },
-    legend: { show: false, data: runs.map((run) => run.name) },
+    grid: { left: 64, right: 16, top: topWithMarks(marked.length), bottom: 62 },
+    legend: {
+      show: false,
+      data: [...runs.map((run) => ({ name: run.name })), ...(marks.length > 0 ? [{ name: MARKS, icon: "rect" }] : [])],
+    },
     xAxis: xAxisOption(x, extent, colors),
     yAxis: secondsAxisOption(log, top, colors),
     dataZoom: zoomOption(window, colors),
@@ -78,7 +92,7 @@ export function stepTimeOption({ runs, x, log, top, extent, window, colors }: Se
         return at === null ? "" : stepTimeTooltip(runs, x, at);
       },
     },
-    series,
+    series: [...series, ...marks],
   };
 }
 
@@ -93,8 +107,11 @@ function stepTimeTooltip(runs: readonly RunSteps[], x: XAxis, at: number): HTMLE
       bin.count > 1
         ? `${seconds(bin.median)} (${seconds(bin.min)} – ${seconds(bin.max)}, ${bin.count} steps)`
         : seconds(bin.median);
-    return [{ color: run.color, name: run.name, value }];
+    const profiled = profiledText(run.profiled, bin);
+    return [{ color: run.color, name: run.name, value, profiled }];
   });
   const more = runs.length - TOOLTIP_RUNS;
-  return tooltip(xText(x, at), rows, more > 0 ? `and ${more} more` : "");
+  if (runs.length === 1) return tooltip(xText(x, at), rows, rows[0]?.profiled);
+  const marked = rows.map((row) => ({ ...row, value: row.profiled === "" ? row.value : `${row.value} · profiled` }));
+  return tooltip(xText(x, at), marked, more > 0 ? `and ${more} more` : "");
 }
