@@ -78,6 +78,7 @@ class TraceWindow:
         self._activities = list(activities)
         self._options = dict(options)
         self._profiler: Any = None
+        self._warm_up: _WarmUp | None = None
         self._recording = False
         self._mark: Any = None
         self._steps: list[int] = []
@@ -96,14 +97,17 @@ class TraceWindow:
         profiler = torch.profiler.profile(activities=self._activities, **self._options)
         profiler.prepare_trace()
         self._profiler = profiler
+        self._warm_up = _WarmUp()
 
     def begin(self) -> None:
         """Start to record. Raises ProfilerBusyError."""
-        if self._profiler is None:
-            self.prepare()
-        elif _is_profiler_at_work():  # a session that is only prepared does not count as one
+        if self._profiler is not None and _is_profiler_at_work():  # one that is only prepared does not count
             self._profiler = None
+            self._end_warm_up()
             raise ProfilerBusyError("another profiler was started in this process")
+        if self._profiler is None or self._end_warm_up():
+            self.prepare()
+            self._end_warm_up()
         self._profiler.start_trace()
         self._recording = True
         if self._clock is not None:
@@ -131,7 +135,8 @@ class TraceWindow:
             self._clock.observer = None
         profiler, self._profiler = self._profiler, None
         recording, self._recording = self._recording, False
-        if profiler is None:
+        overtaken = self._end_warm_up()
+        if profiler is None or (overtaken and not recording):
             return None
         started = time.perf_counter_ns()
         if not recording:
@@ -153,6 +158,37 @@ class TraceWindow:
         """Stop without a trace."""
         self._steps.clear()
         self.finish("")
+
+    def _end_warm_up(self) -> bool:
+        """Whether another profiler was prepared since this one was, and so has taken its place."""
+        warm_up, self._warm_up = self._warm_up, None
+        return warm_up is not None and warm_up.end()
+
+
+class _WarmUp:
+    """Notices that another profiler is prepared while ours only warms up.
+
+    The process has one session, and preparing another drops ours: starting and stopping it then ends the process with
+    a segmentation fault. torch has no way to ask; every session of its Python interface comes through this function.
+    """
+
+    def __init__(self) -> None:
+        from torch.autograd import profiler
+
+        self._module: Any = profiler
+        self._original = self._module._prepare_profiler
+        self._overtaken = False
+        self._replacement = self._module._prepare_profiler = self._prepare
+
+    def _prepare(self, *args: Any, **kwargs: Any) -> Any:
+        self._overtaken = True
+        return self._original(*args, **kwargs)
+
+    def end(self) -> bool:
+        """Stop watching; whether there was another one."""
+        if self._module._prepare_profiler is self._replacement:
+            self._module._prepare_profiler = self._original
+        return self._overtaken
 
 
 class StageRanges:

@@ -37,7 +37,9 @@ def read_request(path: str) -> Request | None:
     try:
         with open(path, "rb") as file:
             request = msgspec.json.decode(file.read(1 << 16), type=Request)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return None
+    if request.first_step is not None and request.first_step < 0:
         return None
     return request if 1 <= request.steps <= 1_000_000 else None
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_aiperf.trace import nesting as nesting_module
@@ -22,6 +22,7 @@ def spans(ranges: list[tuple[int, int, int]]) -> Spans:
 
 @pytest.mark.parametrize("usual_depth", [0, 1, 100])
 @given(RANGES, MOMENTS)
+@settings(deadline=None)
 def test_the_innermost_range_open_at_a_moment(
     usual_depth: int, ranges: list[tuple[int, int, int]], moments: list[tuple[int, int]]
 ) -> None:
@@ -60,6 +61,7 @@ COLUMNS = st.integers(0, 30).flatmap(
 
 
 @given(COLUMNS)
+@settings(deadline=None)
 def test_groups_are_in_order_of_their_values(columns: list[list[int]]) -> None:
     first, label = label_groups(*(np.array(column, np.int64) for column in columns))
     rows = list(zip(*columns, strict=True))
@@ -69,6 +71,7 @@ def test_groups_are_in_order_of_their_values(columns: list[list[int]]) -> None:
 
 
 @given(st.lists(st.one_of(st.integers(0, 5), st.integers(-(2**15) - 2, 2**15 + 2))))
+@settings(deadline=None)
 def test_equal_values_stay_in_order(values: list[int]) -> None:
     assert stable_order(np.array(values, np.int64)).tolist() == sorted(range(len(values)), key=values.__getitem__)
 
