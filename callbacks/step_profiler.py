@@ -112,7 +112,7 @@ class StepProfiler(MeasuringCallback):
             raise ValueError(f"StepProfiler: every_n_steps={every_n_steps} must be more than active={active}")
         if on_slow_step is not None and not on_slow_step > 1:
             raise ValueError(f"StepProfiler: on_slow_step is {on_slow_step}; it must be more than 1 (times the median)")
-        if signal is not None and not hasattr(signals, signal):
+        if signal is not None and (signal not in signals.Signals.__members__ or signal in _NOT_TO_CATCH):
             raise ValueError(f"StepProfiler: this machine has no signal {signal!r}; SIGUSR2 is the usual one")
         self.every_n_steps = every_n_steps
         self.active = active
@@ -246,6 +246,8 @@ class StepProfiler(MeasuringCallback):
         warn("cannot profile any more; the training goes on", error)
 
 
+#: Signals that no process may handle.
+_NOT_TO_CATCH = frozenset({"SIGKILL", "SIGSTOP"})
 #: A pipeline has no Trainer.
 _LOOPS = tuple(loop for loop in LOOPS if loop != "pipeline")
 

@@ -173,12 +173,13 @@ class _WarmUp:
     """
 
     def __init__(self) -> None:
-        from torch.autograd import profiler
+        import torch
 
-        self._module: Any = profiler
+        self._module: Any = torch.autograd.profiler
         self._original = self._module._prepare_profiler
         self._overtaken = False
-        self._replacement = self._module._prepare_profiler = self._prepare
+        self._replacement: Any = self._prepare
+        self._module._prepare_profiler = self._replacement
 
     def _prepare(self, *args: Any, **kwargs: Any) -> Any:
         self._overtaken = True
