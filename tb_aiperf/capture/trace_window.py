@@ -173,9 +173,7 @@ class _WarmUp:
     """
 
     def __init__(self) -> None:
-        import torch
-
-        self._module: Any = torch.autograd.profiler
+        self._module = _profiler_module()
         self._original = self._module._prepare_profiler
         self._overtaken = False
         self._replacement: Any = self._prepare
@@ -212,6 +210,13 @@ class StageRanges:
         """See `StageObserver`."""
         while self._open:
             self.left()
+
+
+def _profiler_module() -> Any:
+    """Untyped, since what is set in it is none of its public names."""
+    import torch
+
+    return torch.autograd.profiler
 
 
 def _is_profiler_at_work() -> bool:

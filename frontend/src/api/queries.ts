@@ -1,7 +1,7 @@
 /** A cache of answers by address, each a signal, with reload, abort and a guard against answers that arrive late. */
 
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { getJson } from "./client";
 
 export interface Remote<T> {
@@ -126,7 +126,9 @@ export function useSlots<T>(
 ): Map<string, SlotState<T>> {
   const last = useRef(new Map<string, T>());
   const held = useRef<string[]>([]);
+  const [, redraw] = useState(0);
   const wanted = [...new Set(addresses.values())];
+  const drawn = new Map(wanted.map((url) => [url, cache.get<T>(url)]));
   const identity = wanted.join("\n");
 
   useEffect(() => {
@@ -134,6 +136,8 @@ export function useSlots<T>(
     for (const url of wanted) cache.retain(url);
     for (const url of held.current) cache.release(url);
     held.current = wanted;
+    // Since the drawing, the last other user may have let go of an answer on its way: then it is asked for anew.
+    if (wanted.some((url) => cache.get(url) !== drawn.get(url))) redraw((redrawn) => redrawn + 1);
     // `identity` stands for `wanted`, which is a new array in each call.
   }, [identity]);
   useEffect(
