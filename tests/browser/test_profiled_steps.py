@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -16,7 +17,7 @@ from tb_aiperf.storage.profile_writer import ProfileWriter
 from tb_aiperf.storage.sink import FolderSink
 from tb_aiperf.storage.writer import StepSeriesWriter
 from tests.browser.test_panels import Visit
-from tests.browser.test_profile_panel import card, plain, resting_box
+from tests.browser.test_profile_panel import SVG, card, plain, resting_box
 from tests.tensorboard_process import TensorBoard, tensorboard
 from tests.unit.storage.recordings import RECORDED_NS, recording, step
 from tests.unit.storage.series import attempt, noisy, write_run
@@ -137,6 +138,16 @@ def test_tooltip_names_the_profiled_steps_and_zoom_works_over_a_mark(visit: Visi
     frame.get_by_role("button", name="All steps").wait_for()
     visit.page.wait_for_load_state("networkidle")
     assert frame.get_by_role("list", name="Profiled steps").get_by_role("button").all_inner_texts() == ["1,000–1,004"]
+
+
+def test_exported_images_name_the_marks(visit: Visit) -> None:
+    frame = open_steps(visit)
+    for place in range(2):
+        frame.get_by_role("button", name="Export").nth(place).click()
+        with visit.page.expect_download() as download:
+            frame.locator(".menu-item").filter(has_text="SVG").click()
+        drawn = ElementTree.parse(download.value.path())
+        assert "Profiled steps" in ["".join(text.itertext()) for text in drawn.iter(f"{SVG}text")]
 
 
 def test_the_list_leads_to_the_profile_by_keys(visit: Visit) -> None:

@@ -31,8 +31,8 @@ export type ChartOption = ComposeOption<
   | TooltipComponentOption
 > & { grid: GridComponentOption & { top: number } };
 
-/** As in the page's style: canvas does not inherit it. */
-const FONT = 'Roboto, -apple-system, "Segoe UI", "Liberation Sans", Arial, system-ui, sans-serif';
+/** As in the page's style: canvas does not inherit it. ECharts writes it into an attribute of an SVG as it is. */
+const FONT = "Roboto, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, system-ui, sans-serif";
 
 export function baseOption(colors: ChartColors) {
   return {
