@@ -131,6 +131,8 @@ def _headline(step_time: Change | None, categories: Change | None) -> str:
         return "One of the two profiles holds no step"
     before, change = float(step_time.baseline[0]), float(step_time.difference[0])
     clear = step_time.clear
+    if not change:
+        return f"The step times are equal: a mean of {duration(before)}"
     if clear is None:
         certain = " (one step on a side: no interval)"
     elif clear[0]:

@@ -48,6 +48,10 @@ def test_the_other_way_round_the_signs_change(first: list[float], second: list[f
     a, b = np.array([first]), np.array([second])
     there, back = compare(a, b), compare(b, a)
     np.testing.assert_array_equal(there.difference, -back.difference)
+    if first != second:
+        assert back.low is not None
+        assert back.high is not None
+        np.testing.assert_allclose([back.low, back.high], [-there.high, -there.low], rtol=1e-9, atol=1e-9)
     assert there.low is not None
     assert there.high is not None
     tolerance = 1e-6 * (1 + max(first + second))

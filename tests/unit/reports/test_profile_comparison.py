@@ -87,6 +87,12 @@ def test_one_step_gives_no_interval(tmp_path: Path) -> None:
     assert "one step on a side: no interval" in answer["headline"]
 
 
+def test_equal_windows(tmp_path: Path) -> None:
+    write_windows(tmp_path / "a", attempt(), window(1, (30.0, 60.0)))
+    answer = reports.compare_profiles(reader_of(tmp_path), WindowChoice("a"), WindowChoice("a"))
+    assert answer["headline"] == "The step times are equal: a mean of 90 µs"
+
+
 def test_a_profile_without_steps_or_marks(tmp_path: Path) -> None:
     write_windows(tmp_path / "a", attempt(), TraceRecording(profile=profile(), calls=None, timelines=()))
     write_windows(tmp_path / "b", attempt(), window(1, (10.0, 60.0)))
