@@ -64,7 +64,7 @@ def profile(**values: Any) -> TraceProfile:
             OperatorTimes(name="aten::mm", calls=10, host_self_us=100.0, host_total_us=200.0, device_us=5000.0,
                           device_total_us=5000.0)
         ],
-        "operators_by_shape": None, "call_sites": None, "modules": None,
+        "operators_by_shape": None, "operators_by_step": None, "call_sites": None, "modules": None,
         "kernels": [
             KernelTimes(name="start" + "x" * 300 + "end", communication=False, calls=4, total_us=6000.0, min_us=1.0,
                         max_us=3000.0)
