@@ -196,9 +196,7 @@ class WindowDriver:
 
     def _end_early(self, step: int) -> None:
         planned = self._plan.open
-        self._plan.abandon()
-        self._quiet_until = -1
-        self._end_window()
+        self._close_window()
         self._on_missed(f"steps {planned} are profiled up to step {step - 1}: the trace takes too much memory")
 
     def _check_beginning(self, step: int) -> None:
@@ -247,17 +245,17 @@ class WindowDriver:
             self._typical_ns = taken if not self._typical_ns else (7 * self._typical_ns + taken) // 8
             if self._slow is not None and self._slow.see(taken, now) and self._plan.open is None:
                 say(f"step {self._step} took {taken / 1e6:.4g} ms; profiles the next {self._active}")
-                self._ask(StepRange(step + self._warmup, step + self._warmup + self._active))
+                self._ask(step + self._warmup, self._active)
         if now - self._polled_ns < _POLL_EVERY_NS:
             return
         self._polled_ns = now
         if self._flag is not None and self._flag.take():
-            self._ask(StepRange(step + self._warmup, step + self._warmup + self._active))
+            self._ask(step + self._warmup, self._active)
         if self._requests is not None and (request := self._requests.poll()) is not None:
             self._take_request(request, step)
 
-    def _ask(self, window: StepRange) -> None:
-        self._plan.add(window)
+    def _ask(self, first: int, steps: int) -> None:
+        self._plan.add(StepRange(first, first + steps))
         self._quiet_until = -1
 
     def _take_request(self, request: Request, step: int) -> None:
@@ -270,7 +268,7 @@ class WindowDriver:
         first_step = request.first_step
         assert first_step is not None
         self._request = request
-        self._ask(StepRange(first_step, first_step + request.steps))
+        self._ask(first_step, request.steps)
 
     def _refuse(self, request: Request, why: str) -> None:
         self._request = None

@@ -105,10 +105,8 @@ class StepPlan:
         self._active = active
         self._warmup = warmup
         self._preparing = False
-        #: The range being recorded, with the step at which recording began.
+        #: The range being recorded.
         self.open: StepRange | None = None
-        self.begun_at: int | None = None
-        self._last = -1
 
     def add(self, window: StepRange) -> None:
         """One more range, asked for while the program runs; it may lie before others, but none may be open at it."""
@@ -122,7 +120,7 @@ class StepPlan:
             if step < self.open.end:
                 return actions, missed
             actions.append(Action.END)
-            self.open = self.begun_at = None
+            self.open = None
         upcoming = self._next(step, missed)
         if upcoming is None:
             return actions, missed
@@ -131,7 +129,7 @@ class StepPlan:
                 actions.append(Action.PREPARE)
             actions.append(Action.BEGIN)
             self._preparing = False
-            self.open, self.begun_at = self._joined(upcoming), step
+            self.open = self._joined(upcoming)
         elif step >= upcoming.first - self._warmup and not self._preparing:
             actions.append(Action.PREPARE)
             self._preparing = True
@@ -151,7 +149,7 @@ class StepPlan:
 
     def abandon(self) -> None:
         """The profiler could not be had: what was open or being prepared is given up."""
-        self.open = self.begun_at = None
+        self.open = None
         self._preparing = False
 
     def unreached(self) -> list[StepRange]:

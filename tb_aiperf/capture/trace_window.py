@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import inspect
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,13 +23,11 @@ class ProfilerBusyError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class WindowFile:
-    """What a window left. first_step, last_step: of those marked. stop_ns, export_ns: how long the thread was held."""
+    """What a window left. first_step, last_step: of those marked."""
 
     path: str
     first_step: int
     last_step: int
-    stop_ns: int
-    export_ns: int
 
 
 def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,21 +135,18 @@ class TraceWindow:
         overtaken = self._end_warm_up()
         if profiler is None or (overtaken and not recording):
             return None
-        started = time.perf_counter_ns()
         if not recording:
             profiler.start_trace()  # a session that was only prepared cannot be stopped
         profiler.stop_trace()
-        stopped = time.perf_counter_ns()
         if not recording or not self._steps:
             return None
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         profiler.export_chrome_trace(path)
-        exported = time.perf_counter_ns()
         del profiler
         TraceWindow._finished += 1
         if len(self._activities) > 1 and TraceWindow._finished % _WINDOWS_PER_COLLECTION == 0:
             gc.collect()
-        return WindowFile(path, self._steps[0], self._steps[-1], stopped - started, exported - stopped)
+        return WindowFile(path, self._steps[0], self._steps[-1])
 
     def discard(self) -> None:
         """Stop without a trace."""

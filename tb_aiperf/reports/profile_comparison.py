@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tb_aiperf.analysis.compare import Change, compare
 from tb_aiperf.records import CATEGORIES, TraceProfile
 from tb_aiperf.reports.headline import duration, within_sentence
-from tb_aiperf.reports.profiles import find_window
+from tb_aiperf.reports.profiles import find_window, judged_places, judged_steps
 from tb_aiperf.storage.index import WindowIndex
 from tb_aiperf.storage.reader import RunReader
 
@@ -31,34 +31,25 @@ def compare_profiles(reader: RunReader, baseline: WindowChoice, other: WindowCho
     """See `docs/http_api.md`, `api/v1/profile-comparison`. Raises NotFoundError."""
     sides = [(choice, *find_window(reader, *choice)) for choice in (baseline, other)]
     profiles = [profile for _, _, profile in sides]
-    judged = [_judged(profile) for profile in profiles]
-    times = [
-        np.array([[profile.steps[place].duration_us for place in places]])
-        for profile, places in zip(profiles, judged, strict=True)
-    ]
+    places = [judged_places(profile) for profile in profiles]
+    steps = [judged_steps(profile) for profile in profiles]
+    times = [np.array([[step.duration_us for step in side]]) for side in steps]
     parts = [
-        np.array([[getattr(profile.steps[place].categories_us, key.key) for place in places] for key in CATEGORIES])
-        for profile, places in zip(profiles, judged, strict=True)
+        np.array([[getattr(step.categories_us, key.key) for step in side] for key in CATEGORIES]) for side in steps
     ]
-    measured = all(places for places in judged)
+    measured = all(steps)
     step_time = compare(*times) if measured else None
     categories = compare(*parts) if measured else None
     return {
-        "baseline": _side(sides[0][0].run, sides[0][1], len(judged[0])),
-        "other": _side(sides[1][0].run, sides[1][1], len(judged[1])),
+        "baseline": _side(sides[0][0].run, sides[0][1], len(steps[0])),
+        "other": _side(sides[1][0].run, sides[1][1], len(steps[1])),
         "headline": _headline(step_time, categories),
         "step_time_us": None if step_time is None else _rows(step_time)[0],
         "categories": []
         if categories is None
         else [{"key": part.key, **row} for part, row in zip(CATEGORIES, _rows(categories), strict=True)],
-        "operators": _operators(profiles, judged) if measured else None,
+        "operators": _operators(profiles, places) if measured else None,
     }
-
-
-def _judged(profile: TraceProfile) -> list[int]:
-    """Places of the steps that are compared: those that are not partial, or all if every one is."""
-    whole = [place for place, step in enumerate(profile.steps) if not step.partial]
-    return whole or list(range(len(profile.steps)))
 
 
 def _side(run: str, window: WindowIndex, steps: int) -> dict[str, Any]:

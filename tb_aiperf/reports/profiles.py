@@ -55,11 +55,11 @@ def profile(reader: RunReader, run: str, attempt: str | None = None, window: int
 def timeline(reader: RunReader, run: str, attempt: str, window: int, index: int) -> dict[str, Any]:
     """See `docs/http_api.md`, `api/v1/timeline`. Raises NotFoundError."""
     chosen = _choose(find_run(reader, run), attempt, window)
+    places = _read(reader, run, chosen).timelines
+    if not 0 <= index < len(places):
+        known = f"0 to {len(places) - 1}" if places else "none"
+        raise NotFoundError(f"window {window} of attempt {attempt!r} has no timeline {index}, only {known}")
     try:
-        places = reader.window(run, attempt, window).timelines
-        if not 0 <= index < len(places):
-            known = f"0 to {len(places) - 1}" if places else "none"
-            raise NotFoundError(f"window {window} of attempt {attempt!r} has no timeline {index}, only {known}")
         read = reader.timeline(run, chosen.attempt.id, places[index].chunk)
     except DamagedChunkError as error:
         raise NotFoundError(f"{error}; analyse its trace again") from None
@@ -151,7 +151,13 @@ def profile_headline(profile: TraceProfile) -> str:
 
 def judged_steps(profile: TraceProfile) -> list[StepProfile]:
     """The steps by which a profile is judged: those that are not partial, or all if every one is."""
-    return [step for step in profile.steps if not step.partial] or profile.steps
+    return [profile.steps[place] for place in judged_places(profile)]
+
+
+def judged_places(profile: TraceProfile) -> list[int]:
+    """Places of the `judged_steps` among the profile's steps."""
+    whole = [place for place, step in enumerate(profile.steps) if not step.partial]
+    return whole or list(range(len(profile.steps)))
 
 
 def recorded_unix_s(window: WindowIndex) -> float | None:

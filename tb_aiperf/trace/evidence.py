@@ -138,7 +138,7 @@ class EvidenceFinder:
 
     def result(self, steps: Steps) -> Evidence:
         """The evidence of the steps that are not partial, of all if every one is. steps: as before, `partial` known."""
-        whole = ~steps.partial if not steps.partial.all() else np.ones(len(steps), np.bool_)
+        whole = steps.judged
         wanted = np.array([whole[0], True, whole[-1]])
         kernels, kernel_ns = self._kernels.median(wanted)
         launches, interval_ns = self._intervals.median(wanted)

@@ -121,7 +121,7 @@ def find_findings(
     smallest and largest share among the steps.
     """
     evidence = evidence or Evidence()
-    whole = ~steps.partial if not steps.partial.all() else np.ones(len(steps), np.bool_)
+    whole = steps.judged
     whole &= categories.sum(axis=0) > 0
     categories = categories[:, whole]
     if not whole.any():

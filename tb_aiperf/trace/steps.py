@@ -32,6 +32,11 @@ class Steps:
     def __len__(self) -> int:
         return len(self.number)
 
+    @property
+    def judged(self) -> BoolArray:
+        """[k] the steps by which a trace is judged: those that are not partial, or all if every one is."""
+        return ~self.partial if not self.partial.all() else np.ones(len(self), np.bool_)
+
     def within(self, low: int, high: int) -> tuple[slice, IntArray, IntArray]:
         """The steps that overlap a window, and start and end of the part of each that lies inside it."""
         first = int(np.searchsorted(self.end, low, side="left"))

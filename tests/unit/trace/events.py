@@ -21,6 +21,15 @@ def mark(number: int, ts: float, dur: float) -> Event:
     return span(f"ProfilerStep#{number}", ts, dur, "user_annotation")
 
 
+def marks_after(gaps: list[tuple[float, float]]) -> list[Event]:
+    """Step marks from 0, each given by the gap before it and its length."""
+    marks, at = [], 0.0
+    for number, (gap, length) in enumerate(gaps):
+        marks.append(mark(number, at + gap, length))
+        at += gap + length
+    return marks
+
+
 def launch(correlation: int, ts: float, dur: float, tid: int = 1, name: str = "cudaLaunchKernel") -> Event:
     """A runtime call."""
     return span(name, ts, dur, "cuda_runtime", tid, correlation=correlation)

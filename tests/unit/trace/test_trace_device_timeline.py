@@ -12,7 +12,7 @@ from tb_aiperf.trace.intervals import union
 from tb_aiperf.trace.launches import find_launches
 from tb_aiperf.trace.partial_steps import find_steps
 from tb_aiperf.trace.table import Trace
-from tests.unit.trace.events import Event, kernel, launch, loading, mark, read, span
+from tests.unit.trace.events import Event, kernel, launch, loading, mark, marks_after, read, span
 from tests.unit.trace.test_trace_steps import events, marks
 
 
@@ -94,14 +94,10 @@ def test_idle_by_cause_by_hand(tmp_path: Path) -> None:
 @given(events, marks)
 @settings(max_examples=100, deadline=None)
 def test_conservation_of_device_time(
-    tmp_path_factory: pytest.TempPathFactory, others: list[Event], gaps: list[tuple[int, int]]
+    tmp_path_factory: pytest.TempPathFactory, others: list[Event], gaps: list[tuple[float, float]]
 ) -> None:
     """Idle causes sum to the idle time of each step; the timeline's exclusive parts to its total."""
-    steps, at = [], 0
-    for number, (gap, length) in enumerate(gaps):
-        steps.append(mark(number, at + gap, length))
-        at += gap + length
-    trace = read(tmp_path_factory.mktemp("trace"), [*others, *steps])
+    trace = read(tmp_path_factory.mktemp("trace"), [*others, *marks_after(gaps)])
     launches = find_launches(trace)
     found = find_steps(trace, launches)
     coverage = find_coverage(trace)

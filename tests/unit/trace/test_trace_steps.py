@@ -11,7 +11,7 @@ from tb_aiperf.trace.launches import find_launches
 from tb_aiperf.trace.partial_steps import find_steps
 from tb_aiperf.trace.steps import Steps
 from tb_aiperf.trace.table import Trace
-from tests.unit.trace.events import Event, kernel, launch, loading, mark, read, span
+from tests.unit.trace.events import Event, kernel, launch, loading, mark, marks_after, read, span
 
 
 def steps_of(trace: Trace) -> Steps:
@@ -125,14 +125,10 @@ marks = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 90)), min_size=1, 
 @given(events, marks)
 @settings(max_examples=100, deadline=None)
 def test_conservation(
-    tmp_path_factory: pytest.TempPathFactory, others: list[Event], gaps: list[tuple[int, int]]
+    tmp_path_factory: pytest.TempPathFactory, others: list[Event], gaps: list[tuple[float, float]]
 ) -> None:
     """Categories sum to the step exactly, none is negative, steps do not overlap, and there is one per mark."""
-    steps, at = [], 0
-    for number, (gap, length) in enumerate(gaps):
-        steps.append(mark(number, at + gap, length))
-        at += gap + length
-    trace = read(tmp_path_factory.mktemp("trace"), [*others, *steps])
+    trace = read(tmp_path_factory.mktemp("trace"), [*others, *marks_after(gaps)])
     found = steps_of(trace)
     table = break_down(find_coverage(trace), found)
     assert found.number.tolist() == list(range(len(gaps)))
