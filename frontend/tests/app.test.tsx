@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { OverviewAnswer, RunsAnswer } from "../src/api/types";
+import { type Server, freshPage, start, text } from "./page";
 
 const ATTEMPT = { attempt: "20261130T214150.123456Z", started_unix_s: 0, steps: 4, first_step: 0, last_step: 3 };
 
@@ -61,35 +62,13 @@ const OVERVIEW: OverviewAnswer = {
   resources: null,
 };
 
-type Reply = { status?: number; body: unknown };
-let replies: Record<string, Reply>;
-let requests: string[];
-
-const text = (selector: string): string[] =>
-  [...document.querySelectorAll(selector)].map((node) => (node.textContent ?? "").replace(/\u00a0/g, " "));
-
-async function start(hash = ""): Promise<void> {
-  window.location.hash = hash;
-  const { render } = await import("../src/index");
-  await render();
-}
+let server: Server;
 
 beforeEach(() => {
-  vi.resetModules();
-  document.head.replaceChildren();
-  document.body.replaceChildren();
-  localStorage.clear();
-  requests = [];
-  replies = {
+  server = freshPage({
     runs: { body: RUNS },
     overview: { body: OVERVIEW },
     steps: { status: 400, body: { error: "No steps." } },
-  };
-  vi.stubGlobal("fetch", async (url: string) => {
-    requests.push(url);
-    const route = /api\/v1\/([a-z.]+)/.exec(url)?.[1] ?? "";
-    const { status = 200, body } = replies[route] ?? { status: 404, body: {} };
-    return new Response(JSON.stringify(body), { status });
   });
 });
 
@@ -106,17 +85,17 @@ describe("the page", () => {
   });
 
   it("says how to record data when there is none", async () => {
-    replies["runs"] = { body: { ...RUNS, runs: [], skipped: [{ run: "old", reason: "Too old." }] } };
+    server.replies["runs"] = { body: { ...RUNS, runs: [], skipped: [{ run: "old", reason: "Too old." }] } };
     await start();
     await vi.waitFor(() => expect(text("pre")[0]).toContain("trainer = L.Trainer(callbacks=[PerfMonitor()])"));
     expect(text(".state-empty li")).toEqual(["old: Too old."]);
   });
 
   it("shows the server's words when it fails, and tries again", async () => {
-    replies["runs"] = { status: 400, body: { error: "The index is damaged." } };
+    server.replies["runs"] = { status: 400, body: { error: "The index is damaged." } };
     await start();
     await vi.waitFor(() => expect(text("[role=alert]")[0]).toContain("The index is damaged."));
-    replies["runs"] = { body: RUNS };
+    server.replies["runs"] = { body: RUNS };
     document.querySelector<HTMLButtonElement>("[role=alert] button")?.click();
     await vi.waitFor(() => expect(text("h3")).toContain("Data wait takes 75 % of the step time"));
   });
@@ -139,7 +118,7 @@ describe("the page", () => {
     await start();
     await vi.waitFor(() => expect(text("h2.run-name")[0]).toContain("<b>bold</b>"));
     expect(document.querySelector("b")).toBeNull();
-    expect(requests.find((url) => url.includes("overview"))).toContain("run=%3Cb%3Ebold%3C%2Fb%3E&loop=train");
+    expect(server.requests.find((url) => url.includes("overview"))).toContain("run=%3Cb%3Ebold%3C%2Fb%3E&loop=train");
   });
 
   it("opens on the panel of the address and writes changes back", async () => {
@@ -152,6 +131,6 @@ describe("the page", () => {
   it("keeps a choice of no runs", async () => {
     await start("#p.tb_aiperf.runs=");
     await vi.waitFor(() => expect(text("main")[0]).toContain("Select a run"));
-    expect(requests.some((url) => url.includes("overview"))).toBe(false);
+    expect(server.requests.some((url) => url.includes("overview"))).toBe(false);
   });
 });

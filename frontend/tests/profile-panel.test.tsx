@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PartInfo, ProfileInfo } from "../src/api/profile-types";
 import type { RunInfo, RunsAnswer } from "../src/api/types";
 import { COMPARISON, compared, unjudged } from "./comparison-data";
+import { type Server, card, freshPage, plain, start, text } from "./page";
 import { ANSWER } from "./profile-data";
 import { timelineAnswer } from "./timeline-data";
 
@@ -62,15 +63,8 @@ const TIMELINE = timelineAnswer(
   },
 );
 
-type Reply = { status?: number; body: unknown };
-let replies: Record<string, Reply>;
-let requests: string[];
+let server: Server;
 
-const plain = (text: string | null | undefined): string => (text ?? "").replace(/\u00a0/g, " ");
-const text = (selector: string): string[] =>
-  [...document.querySelectorAll(selector)].map((node) => plain(node.textContent));
-const card = (kind: string): Element | undefined =>
-  [...document.querySelectorAll(".card")].find((each) => each.querySelector(".card-kind")?.textContent === kind);
 const finding = (kind: string): string => plain(card(kind)?.querySelector("h2")?.textContent);
 const button = (inside: Element | undefined, name: string): HTMLButtonElement => {
   const found = [...(inside?.querySelectorAll("button") ?? [])].find((each) => plain(each.textContent).trim() === name);
@@ -82,34 +76,17 @@ const firstCells = (kind: string): string[] =>
     plain(cell.textContent),
   );
 
-async function start(hash: string): Promise<void> {
-  window.location.hash = hash;
-  const { render } = await import("../src/index");
-  await render();
-}
-
 const open = async (): Promise<void> => {
   await start("#p.tb_aiperf.panel=profile");
   await vi.waitFor(() => expect(finding("Findings")).toBe(ANSWER.headline), { timeout: 5000 });
 };
 
 beforeEach(() => {
-  vi.resetModules();
-  document.head.replaceChildren();
-  document.body.replaceChildren();
-  localStorage.clear();
-  requests = [];
-  replies = {
+  server = freshPage({
     runs: { body: RUNS },
     profile: { body: ANSWER },
     "profile-comparison": { body: COMPARISON },
     timeline: { body: TIMELINE },
-  };
-  vi.stubGlobal("fetch", async (url: string) => {
-    requests.push(url);
-    const route = /api\/v1\/([a-z.-]+)/.exec(url)?.[1] ?? "";
-    const { status = 200, body } = replies[route] ?? { status: 404, body: {} };
-    return new Response(JSON.stringify(body), { status });
   });
   // Only the timeline comes near the screen: the other charts need a canvas.
   vi.stubGlobal(
@@ -134,7 +111,7 @@ afterEach(() => {
 describe("the choice of the window", () => {
   it("begins with the newest and is kept in the address", async () => {
     await open();
-    expect(requests.find((url) => url.includes("/profile?"))).toContain(
+    expect(server.requests.find((url) => url.includes("/profile?"))).toContain(
       "run=a&attempt=20261130T214150.123456Z&window=1",
     );
     const [, windows, ranks] = document.querySelectorAll<HTMLSelectElement>(".window-choice select");
@@ -152,11 +129,11 @@ describe("the choice of the window", () => {
     ranks.value = "a/rank_1";
     ranks.dispatchEvent(new Event("change", { bubbles: true }));
     await vi.waitFor(() => expect(decodeURIComponent(window.location.hash)).toContain("Z@a/rank_1"));
-    await vi.waitFor(() => expect(requests.some((url) => url.includes("run=a%2Frank_1"))).toBe(true));
+    await vi.waitFor(() => expect(server.requests.some((url) => url.includes("run=a%2Frank_1"))).toBe(true));
   });
 
   it("says how to get a profile where no selected run has one", async () => {
-    replies["runs"] = { body: { ...RUNS, runs: [run("a", { profiles: [] })] } };
+    server.replies["runs"] = { body: { ...RUNS, runs: [run("a", { profiles: [] })] } };
     await start("#p.tb_aiperf.panel=profile");
     await vi.waitFor(() => expect(text("pre")).toHaveLength(3), { timeout: 5000 });
     expect(text("pre")[0]).toContain('StepProfiler(steps="100:105")');
@@ -165,16 +142,16 @@ describe("the choice of the window", () => {
   });
 
   it("offers another run that has one", async () => {
-    replies["runs"] = { body: { ...RUNS, runs: [run("a", { profiles: [] }), run("b")] } };
+    server.replies["runs"] = { body: { ...RUNS, runs: [run("a", { profiles: [] }), run("b")] } };
     await start("#p.tb_aiperf.panel=profile&p.tb_aiperf.runs=a");
     await vi.waitFor(() => expect(text(".state-empty p")[0]).toBe("Another run has one: Show b"), { timeout: 5000 });
     document.querySelector<HTMLButtonElement>(".state-empty button")?.click();
     await vi.waitFor(() => expect(finding("Findings")).toBe(ANSWER.headline));
-    expect(requests.find((url) => url.includes("/profile?"))).toContain("run=b&");
+    expect(server.requests.find((url) => url.includes("/profile?"))).toContain("run=b&");
   });
 
   it("shows the server's words when it fails", async () => {
-    replies["profile"] = { status: 404, body: { error: "The profile is damaged." } };
+    server.replies["profile"] = { status: 404, body: { error: "The profile is damaged." } };
     await start("#p.tb_aiperf.panel=profile");
     await vi.waitFor(() => expect(text("[role=alert]")[0]).toContain("The profile is damaged."), { timeout: 5000 });
   });
@@ -215,7 +192,7 @@ describe("the cards of a profile", () => {
       "_blank",
       "noreferrer noopener",
     ]);
-    expect(requests.some((url) => url.includes("perfetto"))).toBe(false);
+    expect(server.requests.some((url) => url.includes("perfetto"))).toBe(false);
     expect(text(".card-scope")[0]).toBe(
       "GPU X · rank 0 of 2 · 3 steps: 5–7 · 1 partial step left out of these figures",
     );
@@ -235,7 +212,7 @@ describe("the cards of a profile", () => {
       warnings: [],
       profiler_overhead_us: null,
     };
-    replies["profile"] = { body: { ...ANSWER, collectives: null, profile } };
+    server.replies["profile"] = { body: { ...ANSWER, collectives: null, profile } };
     await open();
     expect(text(".card-kind")).toEqual([
       ...["Findings", "Step breakdown", "Comparison", "Operators compared", "Operators", "Memory", "Timeline"],
@@ -247,7 +224,7 @@ describe("the cards of a profile", () => {
 });
 
 describe("the comparison with another window", () => {
-  const asked = (): string[] => requests.filter((url) => url.includes("/profile-comparison?"));
+  const asked = (): string[] => server.requests.filter((url) => url.includes("/profile-comparison?"));
   const baselines = (): HTMLSelectElement => {
     const select = card("Comparison")?.querySelector("select");
     if (!select) throw new Error("no choice of the baseline");
@@ -331,7 +308,7 @@ describe("the comparison with another window", () => {
   });
 
   it("says why there is no interval, and where operators cannot be compared", async () => {
-    replies["profile-comparison"] = { body: { ...unjudged(COMPARISON), operators: null } };
+    server.replies["profile-comparison"] = { body: { ...unjudged(COMPARISON), operators: null } };
     await compare();
     const note = plain(card("Comparison")?.querySelector(".chart-note")?.textContent);
     expect(note).toContain("A window of one step tells nothing of the spread between steps, so there is no interval.");
@@ -343,13 +320,13 @@ describe("the comparison with another window", () => {
 
   it("shows time only on the host where no device worked", async () => {
     const operators = COMPARISON.operators?.map((row) => ({ ...row, device: compared(0, 0, [0, 0]) })) ?? [];
-    replies["profile-comparison"] = { body: { ...COMPARISON, operators } };
+    server.replies["profile-comparison"] = { body: { ...COMPARISON, operators } };
     await compare();
     expect(card("Operators compared")?.querySelector(".segmented")).toBeNull();
   });
 
   it("says what is needed where there is no second window", async () => {
-    replies["runs"] = { body: { ...RUNS, runs: [run("a", { profiles: [INFO] }), run("b")] } };
+    server.replies["runs"] = { body: { ...RUNS, runs: [run("a", { profiles: [INFO] }), run("b")] } };
     await start("#p.tb_aiperf.panel=profile&p.tb_aiperf.runs=a");
     await vi.waitFor(() => expect(finding("Comparison")).toContain("no second window"), { timeout: 5000 });
     expect(card("Comparison")?.textContent).toContain("Another run holds one: select it on the left.");
@@ -357,7 +334,7 @@ describe("the comparison with another window", () => {
   });
 
   it("shows the server's words when it fails, and still offers other baselines", async () => {
-    replies["profile-comparison"] = { status: 404, body: { error: "Window 0 is damaged." } };
+    server.replies["profile-comparison"] = { status: 404, body: { error: "Window 0 is damaged." } };
     await open();
     await vi.waitFor(() => expect(text("[role=alert]")[0]).toContain("Window 0 is damaged."));
     expect(baselines().options).toHaveLength(1);
@@ -414,7 +391,7 @@ describe("the timeline", () => {
   it("is asked for by step, and says what is left out", async () => {
     await open();
     await vi.waitFor(() => expect(finding("Timeline")).toBe("Step 6 took 1.00 ms: 3 events in 2 lanes"));
-    expect(requests.find((url) => url.includes("/timeline?"))).toContain("window=0&index=1");
+    expect(server.requests.find((url) => url.includes("/timeline?"))).toContain("window=0&index=1");
     expect(plain(card("Timeline")?.querySelector(".card-scope")?.textContent)).toBe(
       "3 further events left out, none longer than 310 ns",
     );
@@ -426,7 +403,7 @@ describe("the timeline", () => {
     await vi.waitFor(() => expect(text(".lane-title")).toHaveLength(2));
     button(card("Timeline"), "Next step ›").click();
     await vi.waitFor(() => expect(window.location.hash).toContain("p.tb_aiperf.pstep=2"));
-    await vi.waitFor(() => expect(requests.some((url) => url.includes("index=2"))).toBe(true));
+    await vi.waitFor(() => expect(server.requests.some((url) => url.includes("index=2"))).toBe(true));
     expect(button(card("Timeline"), "Next step ›").disabled).toBe(true);
   });
 
@@ -469,14 +446,14 @@ describe("a run with profiles and no steps", () => {
   it.each(["overview", "steps"])("has a way to Profile in its place in %s", async (panel) => {
     await start(`#p.tb_aiperf.panel=${panel}`);
     await vi.waitFor(() => expect(text(".notice")[0]).toContain("This run holds no recorded steps; see Profile."));
-    expect(requests.some((url) => /overview|steps/.test(url))).toBe(false);
+    expect(server.requests.some((url) => /overview|steps/.test(url))).toBe(false);
     expect(text(".run-steps")).toEqual(["2 profiles", "2 profiles"]);
     button(document.querySelector(".notice") ?? undefined, "Open its profile").click();
     await vi.waitFor(() => expect(finding("Findings")).toBe(ANSWER.headline), { timeout: 5000 });
   });
 
   it("without profiles either just says so", async () => {
-    replies["runs"] = { body: { ...RUNS, runs: [run("a", { profiles: [] })] } };
+    server.replies["runs"] = { body: { ...RUNS, runs: [run("a", { profiles: [] })] } };
     await start("#p.tb_aiperf.panel=overview");
     await vi.waitFor(() => expect(text(".notice")[0]).toContain("This run holds no recorded steps."));
   });

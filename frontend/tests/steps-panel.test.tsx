@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ProfileInfo } from "../src/api/profile-types";
 import type { RunInfo, RunsAnswer, StepsAnswer, WorstStep } from "../src/api/types";
+import { type Server, card, freshPage, start, text } from "./page";
 
 const ATTEMPT = "20261130T214150.123456Z";
 
@@ -80,32 +81,15 @@ const STEPS: StepsAnswer = {
   segments_total: 0,
 };
 
-const plain = (text: string | null | undefined): string => (text ?? "").replace(/\u00a0/g, " ");
-const text = (selector: string): string[] =>
-  [...document.querySelectorAll(selector)].map((node) => plain(node.textContent));
-const card = (kind: string): Element | undefined =>
-  [...document.querySelectorAll(".card")].find((each) => each.querySelector(".card-kind")?.textContent === kind);
-
-async function start(rest = ""): Promise<void> {
-  window.location.hash = `#p.tb_aiperf.panel=steps${rest}`;
-  const { render } = await import("../src/index");
-  await render();
+async function openSteps(rest = ""): Promise<void> {
+  await start(`#p.tb_aiperf.panel=steps${rest}`);
   await vi.waitFor(() => expect(card("Slowest steps")).toBeDefined());
 }
 
-let runs: RunsAnswer;
+let server: Server;
 
 beforeEach(() => {
-  vi.resetModules();
-  document.head.replaceChildren();
-  document.body.replaceChildren();
-  localStorage.clear();
-  runs = RUNS;
-  vi.stubGlobal("fetch", async (url: string) => {
-    if (url.includes("/runs")) return new Response(JSON.stringify(runs));
-    if (url.includes("/steps?")) return new Response(JSON.stringify(STEPS));
-    return new Response(JSON.stringify({ error: "Not here." }), { status: 404 });
-  });
+  server = freshPage({ runs: { body: RUNS }, steps: { body: STEPS } });
   // No chart comes near the screen: they need a canvas.
   vi.stubGlobal(
     "IntersectionObserver",
@@ -122,7 +106,7 @@ afterEach(() => {
 
 describe("the profiled steps in the panel Steps", () => {
   it("are listed run by run, and each opens its profile", async () => {
-    await start();
+    await openSteps();
     expect(text(".profiled-list li")).toEqual(["Profiled steps of <b>b</b>:20–21", "Profiled steps of a:10–1490"]);
     expect(document.querySelector("main b")).toBeNull();
     const buttons = [...document.querySelectorAll<HTMLButtonElement>(".profiled-list button")];
@@ -138,21 +122,21 @@ describe("the profiled steps in the panel Steps", () => {
   });
 
   it("are listed where they lie in the window only", async () => {
-    await start("&p.tb_aiperf.runs=a&p.tb_aiperf.from=14&p.tb_aiperf.to=89");
+    await openSteps("&p.tb_aiperf.runs=a&p.tb_aiperf.from=14&p.tb_aiperf.to=89");
     expect(text(".profiled-list li")).toEqual(["Profiled steps:10–14"]);
   });
 
   it("are the last twelve of many", async () => {
     const many = Array.from({ length: 15 }, (_, index) => info(index, 5 * index, 5 * index + 1));
-    runs = { ...RUNS, runs: [run("a", many)] };
-    await start();
+    server.replies["runs"] = { body: { ...RUNS, runs: [run("a", many)] } };
+    await openSteps();
     expect(text(".profiled-list button")).toHaveLength(12);
     expect(text(".profiled-list button")[0]).toBe("15–16");
     expect(text(".profiled-list .hint")).toEqual(["3 earlier windows; zoom in to list them,"]);
   });
 
   it("are marked among the slowest steps, with a way to the very step", async () => {
-    await start("&p.tb_aiperf.runs=a");
+    await openSteps("&p.tb_aiperf.runs=a");
     const rows = [...(card("Slowest steps")?.querySelectorAll("tbody tr") ?? [])];
     expect(rows.map((row) => row.querySelectorAll("button").length)).toEqual([2, 1]);
     const open = rows[0]?.querySelectorAll<HTMLButtonElement>("button")[1];
@@ -163,8 +147,8 @@ describe("the profiled steps in the panel Steps", () => {
   });
 
   it("leave the panel as it is where there are none", async () => {
-    runs = { ...RUNS, runs: [run("a", [])] };
-    await start();
+    server.replies["runs"] = { body: { ...RUNS, runs: [run("a", [])] } };
+    await openSteps();
     expect(document.querySelector(".profiled-list")).toBeNull();
     expect(text(".data-table th")).not.toContain("Profiled in");
     expect(text(".chart-note").join()).not.toContain("profiled");

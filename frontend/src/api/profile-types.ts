@@ -1,6 +1,6 @@
 /** The answers `profile` and `timeline`, as `docs/http_api.md` describes them. Times are microseconds unless named `_ns`. */
 
-import type { Measured } from "./types";
+import type { Measured } from "./measured";
 
 /** A category, an idle cause or a kind of event, in the server's words. */
 export interface PartInfo {

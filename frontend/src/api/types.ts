@@ -3,9 +3,10 @@
  * A number that was not measured is null; everything that an older server may lack is optional.
  */
 
+import type { Measured } from "./measured";
 import type { PartInfo, ProfileInfo } from "./profile-types";
 
-export type Measured = number | null;
+export type { Measured };
 
 export interface StageInfo {
   key: string;
